@@ -24,6 +24,17 @@ function(_optim_offload_torch_version root out)
   set(${out} "${version}" PARENT_SCOPE)
 endfunction()
 
+# Sets `out` to cuda or cpu. The CPU flavour of the set-up is a CUDA wheel without cuBLAS and the other
+# libraries that its CUDA side loads; a zip carries them itself.
+function(_optim_offload_torch_flavour root out)
+  set(${out} cpu PARENT_SCOPE)
+  get_filename_component(site "${root}/.." ABSOLUTE)
+  file(GLOB cublas "${site}/nvidia/*/lib/libcublas.so.*")
+  if(EXISTS "${root}/lib/libtorch_cuda.so" AND (cublas OR NOT EXISTS "${site}/nvidia"))
+    set(${out} cuda PARENT_SCOPE)
+  endif()
+endfunction()
+
 # What the user gives: Torch_DIR or CMAKE_PREFIX_PATH, as variables or from the environment.
 function(_optim_offload_torch_of_user out)
   set(${out} "" PARENT_SCOPE)
@@ -57,7 +68,11 @@ function(_optim_offload_torch_of_python out)
     OUTPUT_VARIABLE root OUTPUT_STRIP_TRAILING_WHITESPACE
     ERROR_QUIET)
   _optim_offload_torch_version("${root}" version)
-  if(version MATCHES "^${OPTIM_OFFLOAD_TORCH_SERIES}\\.")
+  if(NOT version MATCHES "^${OPTIM_OFFLOAD_TORCH_SERIES}\\.")
+    return()
+  endif()
+  _optim_offload_torch_flavour("${root}" flavour)
+  if("$ENV{TORCH}" STREQUAL "" OR "$ENV{TORCH}" STREQUAL flavour)
     set(${out} "${root}" PARENT_SCOPE)
   endif()
 endfunction()
@@ -88,13 +103,13 @@ function(_optim_offload_torch_of_cache out)
   endforeach()
 endfunction()
 
-# Where the CUDA runtime's headers and library for the torch in `root` are, both "" where the torch
-# has no CUDA side or it cannot run: the CPU flavour of the set-up is a CUDA torch without cuBLAS and
-# the other libraries that its CUDA side loads.
+# Where the CUDA runtime's headers and library for the torch in `root` are: beside a wheel, else in a
+# CUDA Toolkit; the library a zip's own. Both "" where the torch has no CUDA side or one is missing.
 function(_optim_offload_cuda_of_torch root out_include out_library)
   set(${out_include} "" PARENT_SCOPE)
   set(${out_library} "" PARENT_SCOPE)
-  if(NOT EXISTS "${root}/lib/libtorch_cuda.so")
+  _optim_offload_torch_flavour("${root}" flavour)
+  if(flavour STREQUAL cpu)
     return()
   endif()
   get_filename_component(site "${root}/.." ABSOLUTE)
@@ -102,10 +117,6 @@ function(_optim_offload_cuda_of_torch root out_include out_library)
        "${site}/nvidia/cuda_runtime/include/cuda_runtime_api.h")
   file(GLOB library "${site}/nvidia/cu[0-9]*/lib/libcudart.so.*"
        "${site}/nvidia/cuda_runtime/lib/libcudart.so.*" "${root}/lib/libcudart*.so*")
-  file(GLOB cublas "${site}/nvidia/*/lib/libcublas.so.*")
-  if(include AND library AND NOT cublas)
-    return()
-  endif()
   if(include)
     list(GET include 0 include)
     get_filename_component(include "${include}" DIRECTORY)
@@ -126,19 +137,23 @@ function(_optim_offload_cuda_of_torch root out_include out_library)
   endif()
 endfunction()
 
-# Looks in the order: the user's, python3's, the set-up's. Sets in the caller
-# OPTIM_OFFLOAD_TORCH_{ROOT,FROM,VERSION,HAS_CUDA,CUDA_INCLUDE_DIR,CUDART}.
+# Looks in the order: the user's, python3's, the set-up's. Sets `out_root` to the folder with include
+# and lib, or to "", and `out_from` to user, python or cache.
+function(optim_offload_locate_torch out_root out_from)
+  foreach(candidate user python cache)
+    cmake_language(CALL _optim_offload_torch_of_${candidate} root)
+    if(root)
+      set(from ${candidate})
+      break()
+    endif()
+  endforeach()
+  set(${out_root} "${root}" PARENT_SCOPE)
+  set(${out_from} "${from}" PARENT_SCOPE)
+endfunction()
+
+# Sets in the caller OPTIM_OFFLOAD_TORCH_{ROOT,FROM,VERSION,HAS_CUDA,CUDA_INCLUDE_DIR,CUDART}.
 function(optim_offload_find_torch)
-  _optim_offload_torch_of_user(root)
-  set(from "given: ${root}")
-  if(NOT root)
-    _optim_offload_torch_of_python(root)
-    set(from "of python3: ${root}")
-  endif()
-  if(NOT root)
-    _optim_offload_torch_of_cache(root)
-    set(from "of the set-up: ${root}")
-  endif()
+  optim_offload_locate_torch(root from)
   if(NOT root)
     message(
       FATAL_ERROR

@@ -1,6 +1,6 @@
 # The commands of this project. What they need is set up on the way; see scripts/.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build bench setup install lint format tidy asan tsan clean distclean
+.PHONY: help demo test build bench setup install consumers lint format tidy asan tsan clean distclean
 
 PREFIX ?= $(CURDIR)/out
 ARGS ?=
@@ -33,10 +33,13 @@ install:  ## Install the library to PREFIX (./out)
 	@scripts/build optim_offload offload-train
 	@cmake --install "$$(scripts/build --dir)" --prefix "$(PREFIX)"
 
+consumers:  ## Build and run a user's program against the package and the sources
+	@scripts/consumers
+
 lint:  ## Check formatting and shell scripts
 	@scripts/setup lint
 	@$(SOURCES) | xargs -r clang-format --dry-run --Werror
-	@shellcheck -x scripts/setup scripts/build scripts/test scripts/sanitize scripts/tidy scripts/*.sh .ci/run
+	@shellcheck -x scripts/setup scripts/build scripts/test scripts/sanitize scripts/tidy scripts/consumers scripts/*.sh .ci/run
 	@echo "lint: clean"
 
 format:  ## Format all C++ files

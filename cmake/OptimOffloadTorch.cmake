@@ -137,29 +137,51 @@ function(_optim_offload_cuda_of_torch root out_include out_library)
   endif()
 endfunction()
 
-# Looks in the order: the user's, python3's, the set-up's. Sets `out_root` to the folder with include
-# and lib, or to "", and `out_from` to user, python or cache.
-function(optim_offload_locate_torch out_root out_from)
-  foreach(candidate user python cache)
-    cmake_language(CALL _optim_offload_torch_of_${candidate} root)
-    if(root)
-      set(from ${candidate})
-      break()
+# Looks in the order: the user's, `fallback` if it is one, python3's, the set-up's. Sets `out_root` to
+# the folder with include and lib, or to "", and `out_from` to user, fallback, python or cache.
+function(optim_offload_locate_torch fallback out_root out_from)
+  set(from user)
+  _optim_offload_torch_of_user(root)
+  if(NOT root)
+    set(from fallback)
+    _optim_offload_torch_version("${fallback}" version)
+    if(version)
+      set(root "${fallback}")
     endif()
-  endforeach()
+  endif()
+  if(NOT root)
+    set(from python)
+    _optim_offload_torch_of_python(root)
+  endif()
+  if(NOT root)
+    set(from cache)
+    _optim_offload_torch_of_cache(root)
+  endif()
   set(${out_root} "${root}" PARENT_SCOPE)
   set(${out_from} "${from}" PARENT_SCOPE)
 endfunction()
 
-# Sets in the caller OPTIM_OFFLOAD_TORCH_{ROOT,FROM,VERSION,HAS_CUDA,CUDA_INCLUDE_DIR,CUDART}.
+# Sets in the caller OPTIM_OFFLOAD_TORCH_{ROOT,FROM,VERSION,HAS_CUDA,CUDA_INCLUDE_DIR,CUDART}. Where
+# there is no torch, stops, or, given REASON, sets that variable to why; else that is "".
+#
+#   optim_offload_find_torch([FALLBACK root] [REASON variable])
 function(optim_offload_find_torch)
-  optim_offload_locate_torch(root from)
+  cmake_parse_arguments(arg "" "FALLBACK;REASON" "" ${ARGN})
+  optim_offload_locate_torch("${arg_FALLBACK}" root from)
   if(NOT root)
-    message(
-      FATAL_ERROR
-        "[optim_offload] no LibTorch found (not in CMAKE_PREFIX_PATH or Torch_DIR; python3 has no "
-        "torch ${OPTIM_OFFLOAD_TORCH_SERIES}); run scripts/setup once, or pass "
-        "-DCMAKE_PREFIX_PATH=<folder of a wheel's torch or of an unpacked LibTorch zip>")
+    string(
+      CONCAT reason
+             "no LibTorch found (not in CMAKE_PREFIX_PATH or Torch_DIR; python3 has no torch "
+             "${OPTIM_OFFLOAD_TORCH_SERIES}); run scripts/setup once, or pass "
+             "-DCMAKE_PREFIX_PATH=<folder of a wheel's torch or of an unpacked LibTorch zip>")
+    if(NOT arg_REASON)
+      message(FATAL_ERROR "[optim_offload] ${reason}")
+    endif()
+    set(${arg_REASON} "${reason}" PARENT_SCOPE)
+    return()
+  endif()
+  if(arg_REASON)
+    set(${arg_REASON} "" PARENT_SCOPE)
   endif()
   _optim_offload_torch_version("${root}" version)
   if(NOT version MATCHES "^${OPTIM_OFFLOAD_TORCH_SERIES}\\.")

@@ -17,10 +17,15 @@ set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
 find_package(Threads REQUIRED)
 
-# ccache must take the precompiled header on trust, by its time and size.
+# ccache must take the precompiled header on trust, by its time and size. The base folder lets builds of
+# two clones share results.
 if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
-  set(_launcher env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-                ${CMAKE_CXX_COMPILER_LAUNCHER})
+  set(_launcher
+      env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}"
+      CCACHE_NOHASHDIR=1
+      ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
 # Warnings, the private definitions and include folders, and the precompiled header, which the first

@@ -1,5 +1,5 @@
 # Sourced: what the build needs of the system, and its installation on Debian and its kin.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154  # cache is of common.sh
 
 # Whether the header is where the compiler or CMake will look, among them folders of unpacked packages
 # in CMAKE_PREFIX_PATH, CMAKE_INCLUDE_PATH or CPATH.
@@ -18,6 +18,13 @@ has_header() {
 
 has_command() { command -v "$1" >/dev/null 2>&1; }
 
+# Whether there is a torch, as far as can be told before there is CMake, or a Python to set one up.
+has_torch_or_venv() {
+  [ -n "${Torch_DIR:-}${CMAKE_PREFIX_PATH:-}" ] || compgen -G "$cache/torch-*" >/dev/null ||
+    python_for_venv >/dev/null ||
+    python3 -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("torch"))' 2>/dev/null
+}
+
 # Prints the Debian packages that are missing for the given purposes.
 missing_packages() {
   local purpose
@@ -30,6 +37,7 @@ missing_packages() {
         has_header toml.hpp || has_header toml11/toml.hpp || echo libtoml11-dev
         has_header CLI/CLI.hpp || echo libcli11-dev
         has_header nlohmann/json.hpp || echo nlohmann-json3-dev
+        has_torch_or_venv || echo python3-venv
         ;;
       test) has_header gtest/gtest.h || echo libgtest-dev ;;
       bench) has_header benchmark/benchmark.h || echo libbenchmark-dev ;;
@@ -60,14 +68,21 @@ install_packages() {
   fi
   local apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300
     -o Acquire::Retries=3 -qq)
+  # Package lists may be absent or old: only then is an update worth its time. What apt says is worth
+  # reading only where it fails.
+  local log
+  log=$(mktemp)
   say "installing $*"
-  # Package lists may be absent or old: only then is an update worth its time.
-  if ! "${apt[@]}" install -y --no-install-recommends "$@" </dev/null >&2; then
+  if ! "${apt[@]}" install -y --no-install-recommends "$@" </dev/null >"$log" 2>&1; then
     say "updating the package lists"
-    "${apt[@]}" update </dev/null >&2 || true
-    "${apt[@]}" install -y --no-install-recommends "$@" </dev/null >&2 ||
-      die "could not install $*; run: $command"
+    "${apt[@]}" update </dev/null >"$log" 2>&1 || true
+    if ! "${apt[@]}" install -y --no-install-recommends "$@" </dev/null >>"$log" 2>&1; then
+      cat "$log" >&2
+      rm -f "$log"
+      die "could not install $*; see above, or install them yourself: $command"
+    fi
   fi
+  rm -f "$log"
 }
 
 ensure_packages() {

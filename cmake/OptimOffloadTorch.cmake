@@ -52,6 +52,10 @@ function(_optim_offload_torch_of_user out)
       endif()
     endforeach()
   endforeach()
+  if(Torch_DIR OR NOT "$ENV{Torch_DIR}" STREQUAL "")
+    message(WARNING "[optim_offload] Torch_DIR (${Torch_DIR}$ENV{Torch_DIR}) has no LibTorch; looking "
+                    "elsewhere")
+  endif()
 endfunction()
 
 function(_optim_offload_torch_of_python out)

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -21,8 +22,10 @@ struct TomlNode {
   std::string source;  ///< File name, or `--set` for an override.
   int64_t line = 0;    ///< From 1; 0 where there is none (an override).
 
+  bool absent = false;  ///< A table that is not in the text, made so that reads have a place.
+
   /// Keys that were asked of this table so far, there or not: the valid choices.
-  std::map<std::string, bool, std::less<>> asked;
+  std::set<std::string, std::less<>> asked;
 
   const Table* table() const { return std::get_if<Table>(&value); }
   Table* table() { return std::get_if<Table>(&value); }

@@ -114,8 +114,8 @@ class TomlTable {
   /// A table within this one; empty where it is absent. A value that is no table throws.
   TomlTable table(std::string_view key);
 
-  /// The value at `key` without any check, or nullptr; counts as asking. For values of more than one
-  /// type (`true` or `"required"`).
+  /// The value at `key` without any check, or nullptr; counts as asking. For values of more than
+  /// one type (`true` or `"required"`).
   const TomlNode* find(std::string_view key);
 
   /// Throws an error that names file, line, key and value, followed by `reason`, which should say

@@ -26,7 +26,7 @@ std::string cpu_model() {
   return {};
 }
 
-// The same operations give the same bits where the same kernels run them. Which run, depends on the
+// The same operations give the same bits where the same kernels run them. Which run depends on the
 // processor and on LibTorch's version.
 bool same_kernels() {
   return std::string(TORCH_VERSION).starts_with(muon_reference::kTorch) &&

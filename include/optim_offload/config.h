@@ -1,12 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <variant>
-
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
@@ -15,6 +8,13 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 #include <torch/ordered_dict.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
 
 #include "optim_offload/optimizers/muon.h"
 #include "optim_offload/options.h"
@@ -56,8 +56,8 @@ struct OptimizerConfig {
   double lr() const;
 };
 
-/// Reads `[trainer.model] optim_*` and `[trainer.optim]` of a TOML file; other sections and keys are
-/// left alone. Throws `c10::Error` that names file, line, key, value and the valid choices on
+/// Reads `[trainer.model] optim_*` and `[trainer.optim]` of a TOML file; other sections and keys
+/// are left alone. Throws `c10::Error` that names file, line, key, value and the valid choices on
 /// unknown keys, wrong types, values out of range and combinations that make no sense.
 OptimizerConfig load_optimizer_config(const std::filesystem::path& path);
 

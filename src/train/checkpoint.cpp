@@ -1,11 +1,11 @@
 #include "train/checkpoint.h"
 
-#include <mutex>
-#include <vector>
-
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
 #include <torch/serialize.h>
+
+#include <mutex>
+#include <vector>
 
 #include "optim_offload/cpu_offload_optimizer.h"
 #include "train/durable_files.h"
@@ -82,11 +82,10 @@ void write_checkpoint(const std::filesystem::path& directory, const CausalLM& mo
   }
   torch::save(random, (directory / "random.pt").string());
 
-  const nlohmann::json json = {{"position",
-                                {{"step", position.step},
-                                 {"pieces", position.pieces},
-                                 {"tokens", position.tokens}}},
-                               {"fingerprint", fingerprint}};
+  const nlohmann::json json = {
+      {"position",
+       {{"step", position.step}, {"pieces", position.pieces}, {"tokens", position.tokens}}},
+      {"fingerprint", fingerprint}};
   write_file(directory / "state.json", json.dump(2) + "\n");
 }
 

@@ -50,12 +50,13 @@ class CheckpointStore {
   std::vector<std::string> names_;
 };
 
-/// The checkpoint directory that `path` means: itself where it is a whole checkpoint; of a store, the
-/// one named by `latest` or, where that is missing or not whole, the newest whole one; of a
+/// The checkpoint directory that `path` means: itself where it is a whole checkpoint; of a store,
+/// the one named by `latest` or, where that is missing or not whole, the newest whole one; of a
 /// file `latest`, the same of its store. Throws where there is none.
 std::filesystem::path resolve_checkpoint(const std::filesystem::path& path);
 
-/// Empty where `checkpoint` has a manifest and all of its files with their sizes; else what is wrong.
+/// Empty where `checkpoint` has a manifest and all of its files with their sizes; else what is
+/// wrong.
 std::string checkpoint_fault(const std::filesystem::path& checkpoint);
 
 }  // namespace optim_offload::train

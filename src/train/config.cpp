@@ -1,9 +1,9 @@
 #include "train/config.h"
 
-#include <regex>
-
 #include <c10/util/Exception.h>
 #include <torch/cuda.h>
+
+#include <regex>
 
 #include "config/optimizer_config_reader.h"
 #include "config/toml_table.h"
@@ -50,8 +50,8 @@ void read_model(TomlTable table, TrainConfig& config) {
   m.tied = table.get_bool("tied", m.tied);
   config.dtype = table.get_string("dtype", config.dtype, {"float32", "bfloat16"});
   if (m.heads % m.kv_heads != 0) {
-    table.fail("kv_heads", "does not divide heads = " + std::to_string(m.heads) +
-                               "; set a divisor of it");
+    table.fail("kv_heads",
+               "does not divide heads = " + std::to_string(m.heads) + "; set a divisor of it");
   }
   if (m.head_dim % 2 != 0) table.fail("head_dim", "is odd, and RoPE turns pairs; set an even one");
 }
@@ -63,7 +63,8 @@ void read_data(TomlTable table, DataConfig& d) {
   for (const auto& file : files) {
     std::error_code error;
     if (!std::filesystem::is_regular_file(file, error)) {
-      table.fail("files", "names " + file + ", which is no readable file; name UTF-8 files (Debian's " +
+      table.fail("files", "names " + file +
+                              ", which is no readable file; name UTF-8 files (Debian's " +
                               "base-files brings /usr/share/common-licenses)");
     }
     d.files.emplace_back(file);
@@ -103,8 +104,8 @@ void read_run(TomlTable table, TrainConfig& config) {
   s.kind = table.get_string("schedule", s.kind, {"cosine", "constant"});
   s.min_lr_ratio = table.get_float("min_lr_ratio", s.min_lr_ratio, between(0.0, 1.0));
   if (s.warmup_steps > s.steps) {
-    table.fail("warmup_steps", "is above steps = " + std::to_string(s.steps) +
-                                   "; set it to at most that");
+    table.fail("warmup_steps",
+               "is above steps = " + std::to_string(s.steps) + "; set it to at most that");
   }
   config.batch_size = table.get_int("batch_size", config.batch_size, between<int64_t>(1, 1 << 20));
   config.grad_accum = table.get_int("grad_accum", config.grad_accum, between<int64_t>(1, 1 << 20));

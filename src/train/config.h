@@ -33,17 +33,18 @@ struct CheckpointConfig {
 /// A whole config file of offload-train.
 struct TrainConfig {
   int64_t batch_size = 64;  ///< Pieces in a micro-batch.
-  int64_t grad_accum = 1;   ///< Micro-batches in a step; the loss is the mean over all their targets.
-  double grad_clip = 1.0;   ///< Largest 2-norm of all gradients; 0: no clipping.
-  uint64_t seed = 0;        ///< Of weights and pieces.
-  int64_t log_every = 20;   ///< Steps between reports.
-  int64_t eval_every = 0;   ///< Steps between accuracies; 0: at the end only.
-  std::string device = "auto";      ///< "auto" (CUDA where there is one), "cpu", "cuda", "cuda:N".
-  std::string dtype = "float32";    ///< Of weights and gradients: "float32" or "bfloat16".
-  bool deterministic = true;        ///< Same bits in every run, on the same device and build.
-  bool tf32 = false;                ///< fp32 products on CUDA with 10 bits of mantissa, faster.
-  int64_t threads = 0;              ///< Of CPU operators; 0: torch's choice.
-  std::filesystem::path metrics;    ///< JSON lines; empty: none.
+  int64_t grad_accum =
+      1;  ///< Micro-batches in a step; the loss is the mean over all their targets.
+  double grad_clip = 1.0;         ///< Largest 2-norm of all gradients; 0: no clipping.
+  uint64_t seed = 0;              ///< Of weights and pieces.
+  int64_t log_every = 20;         ///< Steps between reports.
+  int64_t eval_every = 0;         ///< Steps between accuracies; 0: at the end only.
+  std::string device = "auto";    ///< "auto" (CUDA where there is one), "cpu", "cuda", "cuda:N".
+  std::string dtype = "float32";  ///< Of weights and gradients: "float32" or "bfloat16".
+  bool deterministic = true;      ///< Same bits in every run, on the same device and build.
+  bool tf32 = false;              ///< fp32 products on CUDA with 10 bits of mantissa, faster.
+  int64_t threads = 0;            ///< Of CPU operators; 0: torch's choice.
+  std::filesystem::path metrics;  ///< JSON lines; empty: none.
   ScheduleConfig schedule;
   ModelConfig model;
   DataConfig data;
@@ -51,8 +52,8 @@ struct TrainConfig {
   OptimizerConfig optimizer;
 };
 
-/// Reads a config file after applying `overrides` (`trainer.steps=100`). Throws `c10::Error` that names
-/// file, line, key, value and what is valid.
+/// Reads a config file after applying `overrides` (`trainer.steps=100`). Throws `c10::Error` that
+/// names file, line, key, value and what is valid.
 TrainConfig load_train_config(const std::filesystem::path& path,
                               const std::vector<std::string>& overrides = {});
 

@@ -1,16 +1,15 @@
 #include "train/durable_files.h"
 
+#include <c10/util/Exception.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
-
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <c10/util/Exception.h>
 
 namespace optim_offload::train {
 namespace {

@@ -1,10 +1,10 @@
 #include "train/evaluate.h"
 
+#include <torch/utils.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <map>
-
-#include <torch/utils.h>
 
 #include "train/data/reverse_task.h"
 
@@ -17,7 +17,7 @@ torch::Tensor decode_reverse(const CausalLM& model, const std::vector<std::strin
   auto caches = model.make_caches();
   std::vector<torch::Tensor> written;
   for (int64_t i = 0; i < answer_length; ++i) {
-    const auto logits = model.forward(tokens, &caches);                  // (B, T, V)
+    const auto logits = model.forward(tokens, &caches);              // (B, T, V)
     tokens = logits.select(1, logits.size(1) - 1).argmax(-1, true);  // (B, 1)
     written.push_back(tokens);
   }

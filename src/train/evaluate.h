@@ -13,7 +13,7 @@ struct Accuracy {
   int64_t pieces = 0;
   int64_t exact_pieces = 0;  ///< Every byte right, and the end token right after the last.
   int64_t bytes = 0;
-  int64_t right_bytes = 0;   ///< Bytes right at their own place.
+  int64_t right_bytes = 0;  ///< Bytes right at their own place.
 
   double exact_match() const { return pieces > 0 ? static_cast<double>(exact_pieces) / pieces : 0; }
   double character() const { return bytes > 0 ? static_cast<double>(right_bytes) / bytes : 0; }

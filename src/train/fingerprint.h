@@ -1,10 +1,9 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "train/config.h"
 
@@ -18,6 +17,7 @@ nlohmann::json shape_fingerprint(const TrainConfig& config);
 nlohmann::json course_fingerprint(const TrainConfig& config, std::string_view text);
 
 /// "dim: 64 in the checkpoint, 128 in the config" for each key that differs.
-std::vector<std::string> differences(const nlohmann::json& checkpoint, const nlohmann::json& config);
+std::vector<std::string> differences(const nlohmann::json& checkpoint,
+                                     const nlohmann::json& config);
 
 }  // namespace optim_offload::train

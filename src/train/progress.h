@@ -6,17 +6,17 @@
 
 namespace optim_offload::train {
 
-/// What a run shows while it trains: on a terminal one bar that is redrawn after each step, with the
-/// figures of the latest report; elsewhere one plain line a report.
+/// What a run shows while it trains: on a terminal one bar that is redrawn after each step, with
+/// the figures of the latest report; elsewhere one plain line a report.
 class Progress {
  public:
   /// Figures over the steps since the report before.
   struct Report {
-    double loss = 0;                  ///< Mean over the steps.
+    double loss = 0;  ///< Mean over the steps.
     double tokens_per_second = 0;
-    double step_ms = 0;               ///< Mean, the optimizer included.
+    double step_ms = 0;  ///< Mean, the optimizer included.
     double lr = 0;
-    int64_t peak_device_bytes = 0;    ///< 0 where there is no device memory to speak of.
+    int64_t peak_device_bytes = 0;  ///< 0 where there is no device memory to speak of.
   };
 
   Progress(std::ostream& out, bool terminal, int64_t steps);

@@ -26,11 +26,11 @@ std::string describe_run(const TrainConfig& config, const CausalLM& model,
   int64_t training = 0;
   for (const auto& span : corpus.training()) training += span.size();
   std::ostringstream out;
-  out << std::fixed << std::setprecision(2)
-      << static_cast<double>(model.parameter_count()) * 1e-6 << " M parameters in " << config.dtype
-      << " on " << model.device() << "; " << config.optimizer.type << ", state "
-      << describe_mode(optimizer) << "; " << training << " bytes of text to train on, "
-      << static_cast<int64_t>(corpus.text().size()) - training << " held out";
+  out << std::fixed << std::setprecision(2) << static_cast<double>(model.parameter_count()) * 1e-6
+      << " M parameters in " << config.dtype << " on " << model.device() << "; "
+      << config.optimizer.type << ", state " << describe_mode(optimizer) << "; " << training
+      << " bytes of text to train on, " << static_cast<int64_t>(corpus.text().size()) - training
+      << " held out";
   return out.str();
 }
 

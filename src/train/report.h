@@ -1,9 +1,9 @@
 #pragma once
 
-#include <string>
+#include <torch/optim/optimizer.h>
 
 #include <nlohmann/json.hpp>
-#include <torch/optim/optimizer.h>
+#include <string>
 
 #include "optim_offload/stats.h"
 #include "train/config.h"

@@ -1,15 +1,14 @@
 #include "train/run.h"
 
+#include <c10/util/Exception.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
-#include <c10/util/Exception.h>
 
 #include "train/config.h"
 #include "train/stop_signal.h"
@@ -49,8 +48,9 @@ int train(TrainConfig config, const std::optional<std::filesystem::path>& resume
 }  // namespace
 
 int run_trainer(int argc, const char* const* argv) {
-  CLI::App app{"Trains a small language model to write text backwards, with the optimizer's state "
-               "in host memory where the config says so."};
+  CLI::App app{
+      "Trains a small language model to write text backwards, with the optimizer's state "
+      "in host memory where the config says so."};
   std::string path;
   std::vector<std::string> overrides;
   std::string resume;

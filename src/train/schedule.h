@@ -1,10 +1,10 @@
 #pragma once
 
+#include <torch/optim/optimizer.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include <torch/optim/optimizer.h>
 
 namespace optim_offload::train {
 
@@ -12,8 +12,9 @@ namespace optim_offload::train {
 struct ScheduleConfig {
   std::string kind = "cosine";  ///< After the warm-up: "cosine" or "constant".
   int64_t steps = 1;            ///< Of the whole run.
-  int64_t warmup_steps = 0;     ///< The rate rises linearly over these, and is full at the last one.
-  double min_lr_ratio = 0.1;    ///< Where the cosine ends, of the full rate; reached in the last step.
+  int64_t warmup_steps = 0;  ///< The rate rises linearly over these, and is full at the last one.
+  double min_lr_ratio =
+      0.1;  ///< Where the cosine ends, of the full rate; reached in the last step.
 };
 
 /// Factor on the full rate in step `step`, counted from 0. A pure function: the scheduler's

@@ -1,9 +1,9 @@
 #include "train/trainer.h"
 
-#include <cstdio>
-
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
+
+#include <cstdio>
 
 #include "optim_offload/cpu_offload_optimizer.h"
 #include "train/fingerprint.h"
@@ -31,7 +31,8 @@ Trainer::Trainer(TrainConfig config, std::ostream& out, bool terminal,
     : config_(std::move(config)),
       numerics_(config_.deterministic, config_.tf32, config_.threads),
       device_(resolve_device(config_.device)),
-      corpus_(TextCorpus::load(config_.data.files, config_.data.block_bytes, config_.data.held_out)),
+      corpus_(
+          TextCorpus::load(config_.data.files, config_.data.block_bytes, config_.data.held_out)),
       sampler_(corpus_, corpus_.training(), config_.data.lengths, config_.seed),
       held_out_(held_out_pieces(corpus_, config_.data.lengths, config_.data.held_out_pieces,
                                 config_.seed ^ kHeldOutStream)),
@@ -58,7 +59,8 @@ void Trainer::resume_from(const std::filesystem::path& path) {
   const auto checkpoint = resolve_checkpoint(path);
   const auto saved = read_fingerprint(checkpoint);
   const auto part = [&](const char* key) {
-    return saved.is_object() ? saved.value(key, nlohmann::json::object()) : nlohmann::json::object();
+    return saved.is_object() ? saved.value(key, nlohmann::json::object())
+                             : nlohmann::json::object();
   };
   std::string shape;
   for (const auto& difference : differences(part("shape"), fingerprint_["shape"])) {

@@ -1,9 +1,9 @@
 #include "train/data/piece_sampler.h"
 
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <unordered_set>
-
-#include <c10/util/Exception.h>
 
 #include "train/data/random.h"
 
@@ -12,9 +12,8 @@ namespace optim_offload::train {
 PieceSampler::PieceSampler(const TextCorpus& corpus, const std::vector<TextCorpus::Span>& spans,
                            PieceLengths lengths, uint64_t seed)
     : corpus_(&corpus), lengths_(lengths), seed_(seed) {
-  TORCH_CHECK(lengths.min >= 1 && lengths.max >= lengths.min,
-              "[optim_offload] no piece has from ", lengths.min, " to ", lengths.max,
-              " bytes; set 1 <= min_bytes <= max_bytes");
+  TORCH_CHECK(lengths.min >= 1 && lengths.max >= lengths.min, "[optim_offload] no piece has from ",
+              lengths.min, " to ", lengths.max, " bytes; set 1 <= min_bytes <= max_bytes");
   for (const auto& span : spans) {
     if (span.size() < lengths.max) continue;
     spans_.push_back(span);

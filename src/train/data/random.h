@@ -15,8 +15,8 @@ inline uint64_t random_at(uint64_t seed, uint64_t index) {
 
 /// `bits` mapped to 0 .. n - 1. Off from uniform by less than n / 2^64.
 inline int64_t below(uint64_t bits, int64_t n) {
-  return static_cast<int64_t>((static_cast<unsigned __int128>(bits) *
-                               static_cast<unsigned __int128>(n)) >> 64);
+  return static_cast<int64_t>(
+      (static_cast<unsigned __int128>(bits) * static_cast<unsigned __int128>(n)) >> 64);
 }
 
 }  // namespace optim_offload::train

@@ -1,10 +1,10 @@
 #pragma once
 
+#include <torch/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include <torch/types.h>
 
 namespace optim_offload::train {
 
@@ -19,8 +19,8 @@ inline constexpr int64_t kNoTarget = -100;
 
 /// Sequences for teacher forcing, on the CPU.
 struct Batch {
-  torch::Tensor tokens;   // (B, T) int64: begin, text, separator, reversed text, end, fill
-  torch::Tensor targets;  // (B, T) int64: the next token within the answer, else kNoTarget
+  torch::Tensor tokens;      // (B, T) int64: begin, text, separator, reversed text, end, fill
+  torch::Tensor targets;     // (B, T) int64: the next token within the answer, else kNoTarget
   int64_t target_count = 0;  ///< Targets that carry loss.
   int64_t token_count = 0;   ///< Tokens, fill not counted.
 };

@@ -1,21 +1,22 @@
 #include "train/data/text_corpus.h"
 
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
-
-#include <c10/util/Exception.h>
 
 namespace optim_offload::train {
 namespace {
 
 std::string read_text(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
-  TORCH_CHECK(in.good() && !std::filesystem::is_directory(path),
-              "[optim_offload] cannot read the text ", path.string(),
-              "; name readable UTF-8 files in trainer.data.files (those of /usr/share/common-licenses ",
-              "come with Debian's package base-files)");
+  TORCH_CHECK(
+      in.good() && !std::filesystem::is_directory(path), "[optim_offload] cannot read the text ",
+      path.string(),
+      "; name readable UTF-8 files in trainer.data.files (those of /usr/share/common-licenses ",
+      "come with Debian's package base-files)");
   std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   TORCH_CHECK(!in.bad(), "[optim_offload] reading the text ", path.string(),
               " failed; check the disk and the file");

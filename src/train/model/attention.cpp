@@ -1,8 +1,8 @@
 #include "train/model/attention.h"
 
-#include <cmath>
-
 #include <c10/util/Exception.h>
+
+#include <cmath>
 
 namespace optim_offload::train {
 
@@ -35,7 +35,7 @@ torch::Tensor Attention::forward(const torch::Tensor& x, const Rope& rope, KVCac
   const auto q =
       rope.apply(q_norm_->forward(split(q_proj_->forward(x), heads_)).transpose(1, 2), past);
   auto k = rope.apply(k_norm_->forward(split(k_proj_->forward(x), kv_heads_)).transpose(1, 2),
-                      past);                                        // (B, kv_heads, T, head_dim)
+                      past);                                       // (B, kv_heads, T, head_dim)
   auto v = split(v_proj_->forward(x), kv_heads_).transpose(1, 2);  // (B, kv_heads, T, head_dim)
 
   if (cache != nullptr) {

@@ -6,8 +6,8 @@ namespace optim_offload::train {
 
 MLP::MLP(const ModelConfig& c, const torch::TensorOptions& options) {
   const double residual_std = c.init_std / std::sqrt(2.0 * static_cast<double>(c.layers));
-  gate_proj_ = register_module(
-      "gate_proj", std::make_shared<Linear>(c.dim, c.ffn_dim, c.init_std, options));
+  gate_proj_ =
+      register_module("gate_proj", std::make_shared<Linear>(c.dim, c.ffn_dim, c.init_std, options));
   up_proj_ =
       register_module("up_proj", std::make_shared<Linear>(c.dim, c.ffn_dim, c.init_std, options));
   down_proj_ = register_module("down_proj",

@@ -1,8 +1,8 @@
 #include "train/model/rope.h"
 
-#include <cmath>
-
 #include <c10/util/Exception.h>
+
+#include <cmath>
 
 namespace optim_offload::train {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstdint>
-
 #include <torch/types.h>
+
+#include <cstdint>
 
 namespace optim_offload::train {
 

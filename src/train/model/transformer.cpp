@@ -1,10 +1,10 @@
 #include "train/model/transformer.h"
 
-#include <string>
-#include <unordered_set>
-
 #include <c10/util/Exception.h>
 #include <torch/nn/modules/container/modulelist.h>
+
+#include <string>
+#include <unordered_set>
 
 namespace optim_offload::train {
 namespace {
@@ -59,10 +59,10 @@ torch::Tensor Decoder::forward(const torch::Tensor& tokens, std::vector<KVCache>
 CausalLM::CausalLM(const ModelConfig& config, const torch::TensorOptions& options)
     : config_(checked(config)),
       decoder_(register_module("model", std::make_shared<Decoder>(config, options))),
-      lm_head_(register_module(
-          "lm_head", config.tied ? std::make_shared<Linear>(decoder_->embedding())
-                                 : std::make_shared<Linear>(config.dim, config.vocab_size,
-                                                            config.init_std, options))) {}
+      lm_head_(register_module("lm_head",
+                               config.tied ? std::make_shared<Linear>(decoder_->embedding())
+                                           : std::make_shared<Linear>(config.dim, config.vocab_size,
+                                                                      config.init_std, options))) {}
 
 torch::Tensor CausalLM::forward(const torch::Tensor& tokens, std::vector<KVCache>* caches) const {
   return lm_head_->forward(decoder_->forward(tokens, caches));

@@ -34,7 +34,9 @@ TEST(PieceSampler, UsesAllLengthsAndOnlyItsRanges) {
 }
 
 TEST(PieceSampler, ReachesBothEndsOfEachRange) {
-  const TextCorpus corpus({"abcdefghij" "0123456789"}, 10, 0.5);
+  const TextCorpus corpus({"abcdefghij"
+                           "0123456789"},
+                          10, 0.5);
   ASSERT_EQ(corpus.training().size(), 1u);
   const PieceSampler sampler(corpus, corpus.training(), {8, 8}, 0);
   std::set<std::string> pieces;
@@ -44,9 +46,13 @@ TEST(PieceSampler, ReachesBothEndsOfEachRange) {
 
 TEST(PieceSampler, RefusesLengthsThatNoRangeHas) {
   const TextCorpus corpus({sample_text(4000)}, 256, 0.1);
-  EXPECT_TRUE(contains(error_of([&] { PieceSampler(corpus, corpus.held_out(), {4, 300}, 0); }),
+  EXPECT_TRUE(contains(error_of([&] {
+                         PieceSampler(corpus, corpus.held_out(), {4, 300}, 0);
+                       }),
                        "no range of the text has 300 bytes"));
-  EXPECT_TRUE(contains(error_of([&] { PieceSampler(corpus, corpus.training(), {9, 4}, 0); }),
+  EXPECT_TRUE(contains(error_of([&] {
+                         PieceSampler(corpus, corpus.training(), {9, 4}, 0);
+                       }),
                        "from 9 to 4 bytes"));
 }
 
@@ -63,7 +69,9 @@ TEST(HeldOutPieces, FailWhereTheTextRepeatsItself) {
   std::string text;
   while (text.size() < 4000) text += "again and ";
   const TextCorpus corpus({text}, 250, 0.1);
-  EXPECT_TRUE(contains(error_of([&] { held_out_pieces(corpus, {4, 16}, 10, 0); }),
+  EXPECT_TRUE(contains(error_of([&] {
+                         held_out_pieces(corpus, {4, 16}, 10, 0);
+                       }),
                        "gave 0 of 10 pieces"));
 }
 

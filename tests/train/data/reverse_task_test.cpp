@@ -10,14 +10,14 @@ torch::Tensor row(std::vector<int64_t> values) { return torch::tensor(values, to
 TEST(ReverseTask, LaysOutTokensAndTargets) {
   const auto batch = make_reverse_batch({"abc", "\xff"});
   constexpr int64_t kNone = kNoTarget;
-  EXPECT_TRUE(torch::equal(batch.tokens[0],
-                           row({kBegin, 'a', 'b', 'c', kSeparator, 'c', 'b', 'a'})));
-  EXPECT_TRUE(torch::equal(batch.targets[0],
-                           row({kNone, kNone, kNone, kNone, 'c', 'b', 'a', kEnd})));
-  EXPECT_TRUE(torch::equal(batch.tokens[1],
-                           row({kBegin, 255, kSeparator, 255, kEnd, kEnd, kEnd, kEnd})));
-  EXPECT_TRUE(torch::equal(batch.targets[1],
-                           row({kNone, kNone, 255, kEnd, kNone, kNone, kNone, kNone})));
+  EXPECT_TRUE(
+      torch::equal(batch.tokens[0], row({kBegin, 'a', 'b', 'c', kSeparator, 'c', 'b', 'a'})));
+  EXPECT_TRUE(
+      torch::equal(batch.targets[0], row({kNone, kNone, kNone, kNone, 'c', 'b', 'a', kEnd})));
+  EXPECT_TRUE(
+      torch::equal(batch.tokens[1], row({kBegin, 255, kSeparator, 255, kEnd, kEnd, kEnd, kEnd})));
+  EXPECT_TRUE(
+      torch::equal(batch.targets[1], row({kNone, kNone, 255, kEnd, kNone, kNone, kNone, kNone})));
   EXPECT_EQ(batch.target_count, 4 + 2);
   EXPECT_EQ(batch.target_count, (batch.targets != kNone).sum().item<int64_t>());
   EXPECT_EQ(batch.token_count, 8 + 4);

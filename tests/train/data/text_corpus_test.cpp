@@ -58,12 +58,12 @@ TEST(TextCorpus, SaysWhatIsWrongWithAFile) {
 TEST(Utf8, TakesWhatIsWellFormedOnly) {
   EXPECT_EQ(find_invalid_utf8("plain"), -1);
   EXPECT_EQ(find_invalid_utf8("\u00e9\u20ac\U0001F600"), -1);
-  EXPECT_EQ(find_invalid_utf8("ab\x80"), 2);              // no lead byte
-  EXPECT_EQ(find_invalid_utf8("ab\xc3"), 2);              // cut off
-  EXPECT_EQ(find_invalid_utf8("\xc0\xaf"), 0);            // overlong
-  EXPECT_EQ(find_invalid_utf8("\xe0\x80\xaf"), 0);        // overlong
-  EXPECT_EQ(find_invalid_utf8("x\xed\xa0\x80"), 1);       // surrogate
-  EXPECT_EQ(find_invalid_utf8("\xf4\x90\x80\x80"), 0);    // above U+10FFFF
+  EXPECT_EQ(find_invalid_utf8("ab\x80"), 2);            // no lead byte
+  EXPECT_EQ(find_invalid_utf8("ab\xc3"), 2);            // cut off
+  EXPECT_EQ(find_invalid_utf8("\xc0\xaf"), 0);          // overlong
+  EXPECT_EQ(find_invalid_utf8("\xe0\x80\xaf"), 0);      // overlong
+  EXPECT_EQ(find_invalid_utf8("x\xed\xa0\x80"), 1);     // surrogate
+  EXPECT_EQ(find_invalid_utf8("\xf4\x90\x80\x80"), 0);  // above U+10FFFF
   EXPECT_EQ(find_invalid_utf8("\xe2\x82\xac\xe2\x28\xa1"), 3);
 }
 

@@ -63,8 +63,8 @@ TEST(Attention, EqualsItsFormula) {
   const auto hidden = torch::ones({7, 7}, torch::kBool).triu(1);
   const auto scores = (q.matmul(k.transpose(-1, -2)) / std::sqrt(8.0)).masked_fill(hidden, -1e30);
   const auto y = scores.softmax(-1).matmul(v).transpose(1, 2).reshape({1, 7, 48});
-  EXPECT_TRUE(torch::allclose(attention.forward(x, rope), at::linear(y, p["o_proj.weight"]), 1e-5,
-                              1e-6));
+  EXPECT_TRUE(
+      torch::allclose(attention.forward(x, rope), at::linear(y, p["o_proj.weight"]), 1e-5, 1e-6));
 }
 
 TEST(Attention, ACacheGivesTheSameAsTheWholeSequence) {

@@ -51,7 +51,9 @@ TEST(Rope, AWindowEqualsThePositionsOfTheWhole) {
 TEST(Rope, KeepsTheDtypeAndRefusesWhatItCannotTurn) {
   const Rope rope(8, 4, 100.0, torch::kCPU);
   EXPECT_EQ(rope.apply(torch::randn({1, 1, 2, 8}).to(torch::kBFloat16)).dtype(), torch::kBFloat16);
-  EXPECT_TRUE(contains(error_of([&] { rope.apply(torch::randn({1, 1, 3, 8}), 2); }),
+  EXPECT_TRUE(contains(error_of([&] {
+                         rope.apply(torch::randn({1, 1, 3, 8}), 2);
+                       }),
                        "positions 2 to 4 are outside of RoPE's 4"));
   EXPECT_TRUE(contains(error_of([] { Rope(7, 4, 100.0, torch::kCPU); }), "head_dim = 7"));
 }

@@ -58,7 +58,8 @@ TEST(CausalLM, ATiedHeadIsTheEmbeddingAndCountsOnce) {
   const CausalLM model(config, torch::kFloat32);
   const auto p = model.named_parameters();
   EXPECT_TRUE(p["lm_head.weight"].is_same(p["model.embed_tokens.weight"]));
-  EXPECT_EQ(model.parameter_count(), CausalLM(shape(), torch::kFloat32).parameter_count() - 50 * 24);
+  EXPECT_EQ(model.parameter_count(),
+            CausalLM(shape(), torch::kFloat32).parameter_count() - 50 * 24);
 }
 
 TEST(CausalLM, LaterTokensDoNotChangeEarlierLogits) {
@@ -88,8 +89,8 @@ TEST(CausalLM, TheSeedDecidesTheWeights) {
   const auto b = make(5);
   const auto c = make(6);
   expect_same_parameters(a, b);
-  EXPECT_FALSE(same_bits(a.named_parameters()["lm_head.weight"],
-                         c.named_parameters()["lm_head.weight"]));
+  EXPECT_FALSE(
+      same_bits(a.named_parameters()["lm_head.weight"], c.named_parameters()["lm_head.weight"]));
 }
 
 TEST(CausalLM, WorksInBFloat16) {

@@ -18,7 +18,4 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(OptimizerKind kind,
 /// Bytes of state that this optimizer keeps on the device for `spec`.
 int64_t state_bytes(OptimizerKind kind, const ModelSpec& spec, c10::ScalarType dtype);
 
-/// Whether Muon steps a parameter with its matrix rule.
-bool is_muon_matrix(const std::string& name, int64_t dimensions);
-
 }  // namespace optim_offload::bench

@@ -35,11 +35,10 @@ void write_pictures(const RunResult& result, const BenchOptions& options) {
     std::cerr << "no timeline: no streamed step was recorded" << std::endl;
     return;
   }
-  const TimelineTitle title{"One streamed step: " + result.spans_of + " (" +
-                                (report.environment.simulated ? "SIMULATED"
-                                                              : report.environment.gpu) +
-                                ")",
-                            report.environment.date};
+  const TimelineTitle title{
+      "One streamed step: " + result.spans_of + " (" +
+          (report.environment.simulated ? "SIMULATED" : report.environment.gpu) + ")",
+      report.environment.date};
   write_file(folder / (stem + "_timeline.svg"), to_svg(result.spans, title));
   write_file(folder / (stem + "_trace.json"), to_chrome_trace(result.spans, title));
 }

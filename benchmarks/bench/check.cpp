@@ -42,9 +42,9 @@ void require_same_bits(const torch::Tensor& a, const torch::Tensor& b, const std
 
 void require_same_state(const std::vector<SavedState>& a, const std::vector<SavedState>& b,
                         const NamedParameters& names) {
-  TORCH_CHECK(a.size() == b.size() && a.size() == names.size(),
-              "[optim_offload] states of ", a.size(), " and ", b.size(), " parameters for ",
-              names.size(), " names; no figures are printed");
+  TORCH_CHECK(a.size() == b.size() && a.size() == names.size(), "[optim_offload] states of ",
+              a.size(), " and ", b.size(), " parameters for ", names.size(),
+              " names; no figures are printed");
   for (size_t i = 0; i < a.size(); ++i) {
     const std::string& name = names[i].key();
     TORCH_CHECK(!a[i].empty() && a[i].size() == b[i].size(), "[optim_offload] the state of ", name,

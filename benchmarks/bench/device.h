@@ -53,9 +53,9 @@ class Device {
   /// Whether memory is counted; if not, the following give zeros.
   virtual bool counts_memory() const = 0;
   virtual Memory memory() const = 0;
-  virtual Memory peak() const = 0;     ///< Largest since reset_peak(), each for itself.
+  virtual Memory peak() const = 0;  ///< Largest since reset_peak(), each for itself.
   virtual void reset_peak() = 0;
-  virtual void release_cached() = 0;   ///< Gives unused memory of the caching allocator back.
+  virtual void release_cached() = 0;  ///< Gives unused memory of the caching allocator back.
 
   /// Times the link with `bytes` in each direction, `repeats` times.
   virtual LinkTimes measure_link(int64_t bytes, int64_t repeats) = 0;

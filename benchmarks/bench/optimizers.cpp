@@ -39,8 +39,8 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(OptimizerKind kind,
 int64_t state_bytes(OptimizerKind kind, const ModelSpec& spec, c10::ScalarType dtype) {
   int64_t elements = 0;
   for (const auto& parameter : spec.parameters) {
-    const bool one_buffer = kind == OptimizerKind::SGD ||
-                            (kind == OptimizerKind::Muon && is_muon_matrix(parameter));
+    const bool one_buffer =
+        kind == OptimizerKind::SGD || (kind == OptimizerKind::Muon && is_muon_matrix(parameter));
     elements += (one_buffer ? 1 : 2) * parameter.numel();
   }
   return elements * static_cast<int64_t>(c10::elementSize(dtype));

@@ -31,9 +31,9 @@ struct BenchOptions {
   std::vector<OptimizerKind> optimizers;
   c10::ScalarType dtype = c10::ScalarType::Float;
 
-  int64_t steps = 10;   ///< Timed steps, after the first step and the warm-up.
-  int64_t warmup = 1;   ///< Steps after the first that are not timed.
-  int64_t soak = 0;     ///< Further steps over which memory must not grow.
+  int64_t steps = 10;  ///< Timed steps, after the first step and the warm-up.
+  int64_t warmup = 1;  ///< Steps after the first that are not timed.
+  int64_t soak = 0;    ///< Further steps over which memory must not grow.
   bool save_check = false;
   bool simulate = false;
   int64_t link_repeats = 3;
@@ -42,8 +42,8 @@ struct BenchOptions {
   int64_t slots = 3;
   PinMemory pin = PinMemory::Preferred;
 
-  std::string json;      ///< File for the results; empty for none.
-  std::string pictures;  ///< Folder for SVG files and the trace; empty for none.
+  std::string json;            ///< File for the results; empty for none.
+  std::string pictures;        ///< Folder for SVG files and the trace; empty for none.
   std::string timeline_model;  ///< Model whose streamed step is drawn; empty for the first.
 
   /// The wrapper's options for `mode`, with pieces of `piece_bytes`. Resident has none: an error.

@@ -18,7 +18,7 @@ json or_null(const std::optional<T>& value) {
 
 json mib(int64_t bytes) { return static_cast<double>(bytes) / kMiB; }
 
-json mib(const std::optional<Memory>& memory, int64_t Memory::* member) {
+json mib(const std::optional<Memory>& memory, int64_t Memory::*member) {
   return memory ? mib((*memory).*member) : json(nullptr);
 }
 

@@ -50,8 +50,8 @@ std::vector<Row> measure_modes(const ModelSpec& spec, const NamedParameters& par
     std::cerr << "measuring: " << what << std::endl;
     const bool draw = mode == Mode::Streamed && draws(options, spec, result);
     try {
-      rows.push_back(measure({spec, parameters, kind, mode}, options, device,
-                             draw ? &result.spans : nullptr));
+      rows.push_back(
+          measure({spec, parameters, kind, mode}, options, device, draw ? &result.spans : nullptr));
       if (draw && !result.spans.empty()) result.spans_of = spec.name + ", " + to_string(kind);
     } catch (const c10::OutOfMemoryError&) {
       result.report.notes.push_back(what + ": does not fit into GPU memory");

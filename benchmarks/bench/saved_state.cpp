@@ -45,8 +45,7 @@ std::vector<SavedState> saved_state(const torch::optim::Optimizer& optimizer,
   std::vector<SavedState> result;
   for (const auto& item : parameters) {
     // The key that LibTorch gives a parameter's state.
-    const auto key =
-        std::to_string(reinterpret_cast<size_t>(item.value().unsafeGetTensorImpl()));
+    const auto key = std::to_string(reinterpret_cast<size_t>(item.value().unsafeGetTensorImpl()));
     SavedState saved;
     torch::serialize::InputArchive state;
     if (states.try_read(key, state)) collect(state, "", saved);

@@ -18,14 +18,14 @@ std::string fixed(const std::optional<double>& value, int decimals, double scale
   return out.str();
 }
 
-std::string mib(const std::optional<Memory>& memory, int64_t Memory::* member) {
+std::string mib(const std::optional<Memory>& memory, int64_t Memory::*member) {
   return memory ? fixed(static_cast<double>((*memory).*member) / kMiB, 0) : "-";
 }
 
 Cells header() {
-  return {"model",     "optimizer", "mode",      "first s",   "step ms",  "min ms",
-          "p10 ms",    "p90 ms",    "limit ms",  "ratio",     "up GB/s",  "down GB/s",
-          "alloc MiB", "rsvd MiB",  "pin/state", "host %",    "pieces"};
+  return {"model",     "optimizer", "mode",      "first s", "step ms", "min ms",
+          "p10 ms",    "p90 ms",    "limit ms",  "ratio",   "up GB/s", "down GB/s",
+          "alloc MiB", "rsvd MiB",  "pin/state", "host %",  "pieces"};
 }
 
 Cells cells(const Row& row) {

@@ -76,9 +76,8 @@ std::string to_chrome_trace(const std::vector<Span>& spans, const TimelineTitle&
                       {"dur", us},
                       {"args", args}});
   }
-  return json{{"traceEvents", events},
-              {"displayTimeUnit", "ms"},
-              {"otherData", {{"run", title.run}}}}
+  return json{
+      {"traceEvents", events}, {"displayTimeUnit", "ms"}, {"otherData", {{"run", title.run}}}}
       .dump(1);
 }
 

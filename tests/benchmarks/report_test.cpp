@@ -73,9 +73,9 @@ TEST(Json, HasTheFormThatTheResultsKeep) {
   EXPECT_NEAR(out["link"]["both_gb_per_s_each_way"].get<double>(), 44.739, 1e-3);
   ASSERT_EQ(out.at("rows").size(), 3u);
   for (const auto& each : out["rows"]) {
-    for (const char* key : {"model", "mode", "optimizer", "first_step_s", "step_s",
-                            "step_over_limit", "vram_allocated_mib", "vram_reserved_mib",
-                            "pinned_over_state", "host_share"}) {
+    for (const char* key :
+         {"model", "mode", "optimizer", "first_step_s", "step_s", "step_over_limit",
+          "vram_allocated_mib", "vram_reserved_mib", "pinned_over_state", "host_share"}) {
       EXPECT_TRUE(each.contains(key)) << key;
     }
   }

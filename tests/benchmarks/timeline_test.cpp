@@ -43,8 +43,10 @@ TEST(ChromeTrace, HasALaneEachAndCompleteEvents) {
 TEST(BusyShare, CountsOverlapsOnce) {
   EXPECT_DOUBLE_EQ(busy_share(spans(), "H2D"), 0.8);
   EXPECT_DOUBLE_EQ(busy_share(spans(), "D2H"), 0.55);
-  const std::vector<Span> over = {{"x", "a", 0, 0, 6, 0}, {"x", "b", 1, 2, 4, 0},
-                                  {"x", "c", 2, 5, 8, 0}, {"y", "d", 3, 8, 10, 0}};
+  const std::vector<Span> over = {{"x", "a", 0, 0, 6, 0},
+                                  {"x", "b", 1, 2, 4, 0},
+                                  {"x", "c", 2, 5, 8, 0},
+                                  {"y", "d", 3, 8, 10, 0}};
   EXPECT_DOUBLE_EQ(busy_share(over, "x"), 0.8);
   EXPECT_DOUBLE_EQ(busy_share({}, "x"), 0);
 }

@@ -54,6 +54,13 @@ int bench(const BenchOptions& options) {
   std::cout << to_table(result.report);
   if (!options.json.empty()) write_file(options.json, to_json(result.report));
   if (!options.pictures.empty()) write_pictures(result, options);
+  for (const Row& row : result.report.rows) {
+    if (row.soak && row.soak->grew()) {
+      std::cerr << "offload-bench: memory grew over " << row.soak->steps << " steps of "
+                << row.model << ", " << row.mode << "\n";
+      return 1;
+    }
+  }
   return 0;
 }
 

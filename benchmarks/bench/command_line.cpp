@@ -51,7 +51,8 @@ void add_how(CLI::App& app, Words& words, BenchOptions& options) {
       ->capture_default_str();
   app.add_option("--soak", options.soak, "further steps over which memory must not grow")
       ->check(CLI::Range(0, 100000000));
-  app.add_flag("--save-check", options.save_check, "measure the GPU memory that save() takes");
+  app.add_flag("--save-check", options.save_check,
+               "measure the GPU memory that save() takes (streamed)");
   app.add_option("--link-repeats", options.link_repeats, "how often the link is timed")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

@@ -31,10 +31,10 @@ struct BenchOptions {
   std::vector<OptimizerKind> optimizers;
   c10::ScalarType dtype = c10::ScalarType::Float;
 
-  int64_t steps = 10;  ///< Timed steps, after the first step and the warm-up.
-  int64_t warmup = 1;  ///< Steps after the first that are not timed.
-  int64_t soak = 0;    ///< Further steps over which memory must not grow.
-  bool save_check = false;
+  int64_t steps = 10;       ///< Timed steps, after the first step and the warm-up.
+  int64_t warmup = 1;       ///< Steps after the first that are not timed.
+  int64_t soak = 0;         ///< Further steps over which memory must not grow.
+  bool save_check = false;  ///< In the streamed mode.
   bool simulate = false;
   int64_t link_repeats = 3;
 

@@ -16,6 +16,11 @@ struct Soak {
   Memory device_before, device_after;
   int64_t host_before = 0;  ///< Pinned and pageable bytes that the wrapper holds.
   int64_t host_after = 0;
+
+  bool grew() const {
+    return device_after.allocated > device_before.allocated ||
+           device_after.reserved > device_before.reserved || host_after > host_before;
+  }
 };
 
 /// What was measured of one model, optimizer and mode. A figure that does not apply is absent.

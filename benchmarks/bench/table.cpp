@@ -90,7 +90,8 @@ void write_extras(std::ostream& out, const Row& row) {
     };
     out << what << "over " << row.soak->steps << " steps reserved "
         << change(row.soak->device_before.reserved, row.soak->device_after.reserved) << ", host "
-        << change(row.soak->host_before, row.soak->host_after) << "\n";
+        << change(row.soak->host_before, row.soak->host_after)
+        << (row.soak->grew() ? ": GREW" : ": constant") << "\n";
   }
   if (row.save_vram_bytes) {
     out << what << "save() took " << fixed(row.save_s, 2) << " s and "

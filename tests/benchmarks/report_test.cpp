@@ -60,6 +60,20 @@ TEST(SetLimits, WithoutResidentStepOnlyStreamedHasOne) {
   EXPECT_TRUE(rows[1].limit_s);
 }
 
+TEST(Soak, GrowthOfAnyMemoryCounts) {
+  const Soak constant{10, {5, 8}, {5, 8}, 20, 20};
+  EXPECT_FALSE(constant.grew());
+  Soak less = constant;
+  less.device_after = {4, 7};
+  EXPECT_FALSE(less.grew());
+  Soak reserved = constant;
+  reserved.device_after.reserved = 9;
+  EXPECT_TRUE(reserved.grew());
+  Soak host = constant;
+  host.host_after = 21;
+  EXPECT_TRUE(host.grew());
+}
+
 TEST(LinkRow, TheFasterMeasurementIsTheLimit) {
   const LinkTimes limit = report().links.front().limit();
   EXPECT_DOUBLE_EQ(limit.h2d_s, 0.020);

@@ -18,16 +18,34 @@ torch::Tensor random_values(const std::vector<int64_t>& shape, uint64_t seed, to
   return values.to(dtype).to(device);
 }
 
+torch::Tensor make_parameter(const ParamSpec& spec, torch::Device device, uint64_t seed) {
+  auto tensor = random_values(spec.shape, seed, spec.dtype, device);
+  switch (spec.layout) {
+    case Layout::Contiguous:
+      break;
+    case Layout::ChannelsLast:
+      TORCH_CHECK(spec.shape.size() == 4, "channels_last needs four dimensions");
+      tensor = tensor.contiguous(at::MemoryFormat::ChannelsLast);
+      break;
+    case Layout::Transposed:
+      if (tensor.dim() >= 2) tensor = tensor.transpose(-1, -2).contiguous().transpose(-1, -2);
+      break;
+    case Layout::Strided:
+      if (tensor.dim() >= 1) {
+        auto wide = spec.shape;
+        wide.back() *= 2;
+        auto slice = torch::zeros(wide, tensor.options()).slice(-1, 0, wide.back(), 2);
+        tensor = slice.copy_(tensor);
+      }
+      break;
+  }
+  return tensor.set_requires_grad(spec.requires_grad);
+}
+
 Model make_model(const std::vector<ParamSpec>& specs, torch::Device device, uint64_t seed) {
   Model model;
   for (size_t i = 0; i < specs.size(); ++i) {
-    const auto& spec = specs[i];
-    auto tensor = random_values(spec.shape, seed * 1000 + i, spec.dtype, device);
-    if (spec.channels_last) {
-      TORCH_CHECK(spec.shape.size() == 4, "channels_last needs four dimensions");
-      tensor = tensor.contiguous(at::MemoryFormat::ChannelsLast);
-    }
-    model.parameters.insert(spec.name, tensor.set_requires_grad(spec.requires_grad));
+    model.parameters.insert(specs[i].name, make_parameter(specs[i], device, seed * 1000 + i));
   }
   return model;
 }

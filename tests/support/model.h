@@ -10,12 +10,20 @@
 
 namespace optim_offload::testing {
 
+/// How a parameter lies in memory.
+enum class Layout {
+  Contiguous,
+  ChannelsLast,  ///< Only for four dimensions.
+  Transposed,    ///< Dense, last two dimensions exchanged; contiguous below two.
+  Strided,       ///< Every second element of the last dimension of a wider tensor; not dense.
+};
+
 /// One parameter to make.
 struct ParamSpec {
   std::string name;
   std::vector<int64_t> shape;
   torch::Dtype dtype = torch::kFloat32;
-  bool channels_last = false;  ///< Only for four dimensions.
+  Layout layout = Layout::Contiguous;
   bool requires_grad = true;
 };
 
@@ -30,6 +38,9 @@ struct Model {
 /// Values in [-1, 1) that depend on `seed` and `shape` alone, not on the device or the layout.
 torch::Tensor random_values(const std::vector<int64_t>& shape, uint64_t seed, torch::Dtype dtype,
                             torch::Device device);
+
+/// A leaf with values from `seed`.
+torch::Tensor make_parameter(const ParamSpec& spec, torch::Device device, uint64_t seed);
 
 /// Equal arguments give equal models.
 Model make_model(const std::vector<ParamSpec>& specs, torch::Device device, uint64_t seed = 1);

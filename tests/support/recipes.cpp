@@ -6,6 +6,11 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
+#if __has_include("optim_offload/optimizers/muon.h")
+#include "optim_offload/optimizers/fused_adamw.h"
+#include "optim_offload/optimizers/muon.h"
+#define OPTIM_OFFLOAD_TESTS_MUON 1
+#endif
 #include "support/blend.h"
 
 namespace optim_offload::testing {
@@ -24,6 +29,30 @@ Recipe torch_recipe(std::string name, Options options) {
           .element_wise = true};
 }
 
+#ifdef OPTIM_OFFLOAD_TESTS_MUON
+/// Each group becomes one of Muon for its matrices and one of AdamW for the rest.
+Recipe muon_recipe() {
+  return {.name = "Muon", .make = [](const Groups& groups) {
+            std::vector<OptimizerParamGroup> list;
+            for (const auto& group : groups) {
+              std::vector<torch::Tensor> matrices;
+              std::vector<torch::Tensor> others;
+              for (const auto& tensor : group) {
+                (tensor.dim() == 2 ? matrices : others).push_back(tensor);
+              }
+              if (!matrices.empty()) {
+                list.emplace_back(matrices, std::make_unique<MuonOptions>(MuonOptions(0.02)));
+              }
+              if (!others.empty()) {
+                list.emplace_back(others,
+                                  std::make_unique<MuonOptions>(MuonOptions(0.01).adamw(true)));
+              }
+            }
+            return std::make_unique<Muon>(list);
+          }};
+}
+#endif
+
 std::vector<Recipe> all_recipes() {
   using namespace torch::optim;
   register_blend_traits();
@@ -39,6 +68,11 @@ std::vector<Recipe> all_recipes() {
   list.back().grows = false;
   list.push_back(recipe_of<ElementwiseBlend>("ElementwiseBlend", /*element_wise=*/true));
   list.push_back(recipe_of<NormBlend>("NormBlend"));
+#ifdef OPTIM_OFFLOAD_TESTS_MUON
+  list.push_back(
+      torch_recipe<FusedAdamW>("FusedAdamW", AdamWOptions(0.01).weight_decay(0.1).amsgrad(true)));
+  list.push_back(muon_recipe());
+#endif
   return list;
 }
 

@@ -102,7 +102,9 @@ class Case {
   }
 
   void change_learning_rate() {
-    const auto group = static_cast<size_t>(random_.integer(0, int64_t(shape_.groups) - 1));
+    // Muon's recipe has more groups than the model.
+    const auto groups = static_cast<int64_t>(plain_->param_groups().size());
+    const auto group = static_cast<size_t>(random_.integer(0, groups - 1));
     const double factor = random_.pick<double>({0.5, 0.1, 1.7});
     log_ << "\n  learning rate of group " << group << " times " << factor;
     for (auto* optimizer : {plain_.get(), wrapped()}) {

@@ -123,7 +123,9 @@ void random_gradients(Random& random, const RandomModel& shape, int64_t step, Mo
       auto& tensor = (*model)[p.spec.name];
       if (!tensor.grad().defined()) continue;
       if (p.plain_gradient) tensor.mutable_grad() = tensor.grad().contiguous();
-      if (bad && tensor.numel() > 0) tensor.grad().view_as(tensor).select(-1, 0).fill_(value);
+      if (!bad || tensor.numel() == 0) continue;
+      const auto gradient = tensor.grad();
+      (gradient.dim() == 0 ? gradient : gradient.select(-1, 0)).fill_(value);
     }
   }
 }

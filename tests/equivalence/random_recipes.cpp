@@ -8,6 +8,10 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
+#if __has_include("optim_offload/optimizers/muon.h")
+#include "optim_offload/optimizers/fused_adamw.h"
+#define OPTIM_OFFLOAD_TESTS_MUON 1
+#endif
 #include "support/blend.h"
 
 namespace optim_offload::testing {
@@ -85,7 +89,12 @@ Recipe adagrad_recipe(Random& random) {
 
 Recipe random_recipe(Random& random) {
   register_blend_traits();
-  switch (random.integer(0, 9)) {
+#ifdef OPTIM_OFFLOAD_TESTS_MUON
+  const int64_t last = 12;
+#else
+  const int64_t last = 9;
+#endif
+  switch (random.integer(0, last)) {
     case 0:
       return adam_recipe<Adam, AdamOptions>(random, "Adam");
     case 1:
@@ -103,6 +112,16 @@ Recipe random_recipe(Random& random) {
       return recipe_of<NormBlend>("NormBlend");
     case 8:
       return recipe_of<ReplacingBlend>("ReplacingBlend");
+#ifdef OPTIM_OFFLOAD_TESTS_MUON
+    case 10:
+    case 11:
+      return adam_recipe<FusedAdamW, AdamWOptions>(random, "FusedAdamW");
+    case 12: {
+      auto muon = recipe("Muon");
+      muon.grows = false;  // A group without options of its own takes matrices only.
+      return muon;
+    }
+#endif
     default:
       return recipe_of<GroupCounterBlend>("GroupCounterBlend");
   }

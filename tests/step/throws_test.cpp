@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "optim_offload/traits.h"
 #include "support/blend.h"
 #include "support/twins.h"
 

@@ -84,6 +84,7 @@ class CPUOffloadOptimizer : public torch::optim::Optimizer {
 
  private:
   class Impl;
+  Impl& impl() const;  // throws once the base was released
   std::unique_ptr<Impl> impl_;
 };
 

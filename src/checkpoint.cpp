@@ -1,0 +1,62 @@
+#include <utility>
+#include <vector>
+
+#include <torch/serialize/archive.h>
+
+#include "error.h"
+#include "offload_impl.h"
+#include "state/loan.h"
+#include "state/state_tensors.h"
+
+namespace optim_offload {
+
+void CPUOffloadOptimizer::save(torch::serialize::OutputArchive& archive) const {
+  // The base's save() reads groups and state of its own; they are lent, and come back unchanged.
+  const state::Loan loan(const_cast<CPUOffloadOptimizer&>(*this), *impl().base);
+  impl().base->save(archive);
+}
+
+void CPUOffloadOptimizer::load(torch::serialize::InputArchive& archive) {
+  Impl& self = impl();
+  self.registry.refresh(param_groups_);
+  self.rehearse_load(archive, param_groups_);
+  {
+    const state::Loan loan(*this, *self.base);
+    self.base->load(archive);
+  }
+  self.settle(state_, /*loaded=*/true);
+}
+
+void CPUOffloadOptimizer::Impl::rehearse_load(torch::serialize::InputArchive& archive,
+                                              std::vector<torch::optim::OptimizerParamGroup> groups) {
+  groups.swap(base->param_groups());
+  try {
+    base->load(archive);
+    for (const state::Member& member : registry.members()) {
+      const auto entry = base->state().find(member.param.unsafeGetTensorImpl());
+      if (entry == base->state().end() || !traits.element_wise) continue;
+      for (const auto& found : state::find_state_tensors(*entry->second)) {
+        OFFLOAD_CHECK(found.tensor.dim() == 0 || found.tensor.layout() != at::kStrided ||
+                          found.tensor.sizes() == member.param.sizes(),
+                      "the checkpoint's ", found.name, " does not fit parameter ", member.label(),
+                      " (shapes ", found.tensor.sizes(), " and ", member.param.sizes(),
+                      "); it belongs to another model");
+      }
+    }
+  } catch (...) {
+    groups.swap(base->param_groups());
+    base->state().clear();
+    try {
+      throw;
+    } catch (c10::Error& error) {
+      error.add_context("[optim_offload] load() failed; groups, options and state are as before it. Check "
+                        "that the checkpoint is whole and was written by the same kind of optimizer "
+                        "over the same groups");
+      throw;
+    }
+  }
+  groups.swap(base->param_groups());
+  base->state().clear();
+}
+
+}  // namespace optim_offload

@@ -1,0 +1,135 @@
+#include "optim_offload/cpu_offload_optimizer.h"
+
+#include <chrono>
+#include <utility>
+
+#include <ATen/core/grad_mode.h>
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/lbfgs.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
+
+#include "error.h"
+#include "offload_impl.h"
+#include "state/loan.h"
+#include "step/modes.h"
+
+namespace optim_offload {
+namespace {
+
+constexpr int64_t kSmallestPiece = 1024;  // bytes
+
+void check(const torch::optim::Optimizer* base, const OffloadOptions& options) {
+  OFFLOAD_CHECK(base != nullptr, "the base optimizer is null; pass a std::unique_ptr to one");
+  OFFLOAD_CHECK(dynamic_cast<const CPUOffloadOptimizer*>(base) == nullptr,
+                "the base is a CPUOffloadOptimizer already; pass the optimizer itself, or release() it");
+  OFFLOAD_CHECK(options.chunked() || !options.stream(),
+                "stream needs chunked (stream = true, chunked = false); set chunked(true) too");
+  OFFLOAD_CHECK(options.piece_bytes() >= kSmallestPiece, "piece_bytes is too small (",
+                options.piece_bytes(), "); give at least ", kSmallestPiece, ", better some MiB");
+  OFFLOAD_CHECK(options.slots() >= 2, "slots are too few (", options.slots(),
+                "); give at least 2, better 3");
+  OFFLOAD_CHECK(!options.chunked() || !optimizer_traits(*base).couples_parameters,
+                "this optimizer couples its parameters, so it cannot be stepped in pieces (",
+                c10::demangle(typeid(*base).name()), ", chunked = true); set chunked(false): all at once works");
+}
+
+/// Whether LibTorch's add_param_group() knows the type; it drops options of other types.
+bool known_to_libtorch(const torch::optim::OptimizerOptions& options) {
+  using namespace torch::optim;
+  return dynamic_cast<const AdamOptions*>(&options) || dynamic_cast<const AdamWOptions*>(&options) ||
+         dynamic_cast<const SGDOptions*>(&options) || dynamic_cast<const RMSpropOptions*>(&options) ||
+         dynamic_cast<const AdagradOptions*>(&options) || dynamic_cast<const LBFGSOptions*>(&options);
+}
+
+}  // namespace
+
+CPUOffloadOptimizer::CPUOffloadOptimizer(
+    std::unique_ptr<torch::optim::Optimizer> base,
+    const torch::OrderedDict<std::string, torch::Tensor>& named_parameters, OffloadOptions options)
+    : Optimizer(std::vector<torch::optim::OptimizerParamGroup>{},
+                (check(base.get(), options), base->defaults().clone())),
+      impl_(std::make_unique<Impl>(std::move(base), named_parameters, std::move(options))) {
+  state::check_archive_access();
+  impl_->registry.refresh(impl_->base->param_groups());
+  param_groups_.swap(impl_->base->param_groups());
+  state_.swap(impl_->base->state());
+  impl_->settle(state_, /*loaded=*/false);
+}
+
+CPUOffloadOptimizer::~CPUOffloadOptimizer() = default;
+
+CPUOffloadOptimizer::Impl& CPUOffloadOptimizer::impl() const {
+  OFFLOAD_CHECK(impl_ != nullptr,
+                "the base was released from this CPUOffloadOptimizer; use the released optimizer");
+  return *impl_;
+}
+
+torch::Tensor CPUOffloadOptimizer::step(LossClosure closure) {
+  Impl& self = impl();
+  const bool chunked = self.options.chunked();
+  LossClosure base_closure = closure;
+  if (chunked && closure != nullptr) {
+    const at::AutoGradMode grad(true);
+    torch::Tensor loss = closure();
+    base_closure = [loss] { return loss; };
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  self.registry.refresh(param_groups_);
+  self.settle(state_, /*loaded=*/false);
+  self.plan.update(self.registry, closure != nullptr && !chunked);
+
+  const state::Loan loan(*this, *self.base);
+  return self.run(std::move(base_closure), begun);
+}
+
+void CPUOffloadOptimizer::add_param_group(const torch::optim::OptimizerParamGroup& param_group) {
+  impl();
+  Optimizer::add_param_group(param_group);
+  if (param_group.has_options() && !known_to_libtorch(param_group.options())) {
+    param_groups_.back().set_options(param_group.options().clone());
+  }
+  try {
+    impl_->registry.refresh(param_groups_);
+  } catch (...) {
+    param_groups_.pop_back();
+    throw;
+  }
+}
+
+void CPUOffloadOptimizer::synchronize() const {
+  using transfer::Lane;
+  for (const auto& lane : impl().plan.lanes()) {
+    if (lane->link == nullptr) continue;
+    for (const Lane queue : {Lane::H2D, Lane::D2H, Lane::Compute}) lane->link->synchronize(queue);
+  }
+}
+
+std::unique_ptr<torch::optim::Optimizer> CPUOffloadOptimizer::release() {
+  Impl& self = impl();
+  self.registry.refresh(param_groups_);
+  self.settle(state_, /*loaded=*/false);
+  self.leave_home();
+  param_groups_.swap(self.base->param_groups());
+  state_.swap(self.base->state());
+  auto base = std::move(self.base);
+  impl_.reset();
+  return base;
+}
+
+torch::optim::Optimizer& CPUOffloadOptimizer::base_optimizer() { return *impl().base; }
+const torch::optim::Optimizer& CPUOffloadOptimizer::base_optimizer() const { return *impl().base; }
+const OffloadOptions& CPUOffloadOptimizer::options() const { return impl().options; }
+
+OffloadStats CPUOffloadOptimizer::stats() const {
+  OffloadStats stats = impl().stats;
+  const memory::Arena& arena = impl_->host.arena();
+  stats.state_bytes = static_cast<int64_t>(impl_->registry.state_bytes());
+  stats.pinned_bytes = static_cast<int64_t>(arena.locked_bytes());
+  stats.pageable_bytes = static_cast<int64_t>(arena.pageable_bytes());
+  return stats;
+}
+
+}  // namespace optim_offload

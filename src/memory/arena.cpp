@@ -1,0 +1,103 @@
+#include "memory/arena.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/from_blob.h>
+
+#include "memory/slab.h"
+
+namespace optim_offload::memory {
+namespace {
+
+// Large enough that a piece seldom crosses two slabs, small enough that the first is there soon.
+constexpr size_t kSlabBytes = size_t{1} << 30;
+constexpr size_t kSmallestSlab = size_t{64} << 10;
+
+}  // namespace
+
+size_t extent_bytes(at::IntArrayRef sizes, at::IntArrayRef strides, size_t itemsize) {
+  size_t last = 0;  // index of the last element
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return 0;
+    last += static_cast<size_t>((sizes[d] - 1) * strides[d]);
+  }
+  return (last + 1) * itemsize;
+}
+
+size_t extent_bytes(const at::Tensor& tensor) {
+  return extent_bytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
+}
+
+at::Tensor Arena::allocate(at::IntArrayRef sizes, at::IntArrayRef strides,
+                           const at::TensorOptions& options, LockFor lock_for) {
+  const auto host = options.device(at::kCPU).requires_grad(false);
+  const size_t bytes = align_up(extent_bytes(sizes, strides, host.dtype().itemsize()));
+  if (bytes == 0) return at::empty_strided(sizes, strides, host);
+
+  auto slab = slab_with(bytes, lock_for);
+  std::byte* data = slab->allocate(bytes);
+  expected_ -= std::min(expected_, bytes);
+  return at::from_blob(
+      data, sizes, strides, [slab, data, bytes](void*) { slab->free(data, bytes); }, host);
+}
+
+std::shared_ptr<Slab> Arena::slab_with(size_t bytes, LockFor lock_for) {
+  const auto fits = [&](const std::shared_ptr<Slab>& slab) {
+    if (slab->lock_for() != lock_for) return false;
+    std::byte* data = slab->allocate(bytes);
+    if (data != nullptr) slab->free(data, bytes);
+    return data != nullptr;
+  };
+  // The newest slab first: that is where the neighbours are.
+  for (auto slab = slabs_.rbegin(); slab != slabs_.rend(); ++slab) {
+    if (fits(*slab)) return *slab;
+  }
+
+  std::shared_ptr<Slab> slab;
+  if (next_.valid() && next_lock_for_ == lock_for) {
+    slab = next_.get();
+    if (slab->size() < bytes) slab = nullptr;
+  }
+  if (slab == nullptr) {
+    const size_t size = std::max({bytes, std::min(expected_, kSlabBytes), kSmallestSlab});
+    slab = std::make_shared<Slab>(size, lock_for, pin_);
+  }
+  slabs_.push_back(slab);
+
+  const size_t later = expected_ - std::min(expected_, slab->size());
+  if (later > 0 && !next_.valid()) {
+    next_lock_for_ = lock_for;
+    next_ = std::async(std::launch::async, [size = std::min(later, kSlabBytes), lock_for, pin = pin_] {
+      return std::make_shared<Slab>(size, lock_for, pin);
+    });
+  }
+  return slab;
+}
+
+void Arena::trim() {
+  expected_ = 0;
+  if (next_.valid()) {
+    try {
+      next_.get();
+    } catch (const std::exception&) {
+      // It was not needed, so neither is its failure.
+    }
+  }
+  std::erase_if(slabs_, [](const auto& slab) { return slab->empty(); });
+}
+
+size_t Arena::locked_bytes() const {
+  size_t bytes = 0;
+  for (const auto& slab : slabs_) bytes += slab->locked() ? slab->size() : 0;
+  return bytes;
+}
+
+size_t Arena::pageable_bytes() const {
+  size_t bytes = 0;
+  for (const auto& slab : slabs_) bytes += slab->locked() ? 0 : slab->size();
+  return bytes;
+}
+
+}  // namespace optim_offload::memory

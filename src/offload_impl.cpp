@@ -1,0 +1,91 @@
+#include "offload_impl.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_strided.h>
+
+#include "error.h"
+#include "step/modes.h"
+
+namespace optim_offload {
+
+CPUOffloadOptimizer::Impl::Impl(std::unique_ptr<torch::optim::Optimizer> base_optimizer,
+                                const torch::OrderedDict<std::string, torch::Tensor>& named_parameters,
+                                OffloadOptions offload_options)
+    : base(std::move(base_optimizer)),
+      options(std::move(offload_options)),
+      traits(optimizer_traits(*base)),
+      registry(named_parameters, options.layer_pattern()),
+      host(options.pin_memory()),
+      plan(options, traits) {}
+
+void CPUOffloadOptimizer::Impl::settle(state::StateMap& states, bool loaded) {
+  host.settle(
+      registry, states, [this](c10::Device device) { return plan.lane(device).link.get(); }, loaded);
+}
+
+size_t CPUOffloadOptimizer::Impl::numel_without_state() const {
+  size_t numel = 0;
+  for (const state::Member& member : registry.members()) {
+    if (member.record.object == nullptr && !member.stateless && member.param.grad().defined()) {
+      numel += static_cast<size_t>(member.param.numel());
+    }
+  }
+  return numel;
+}
+
+torch::Tensor CPUOffloadOptimizer::Impl::run(LossClosure closure,
+                                             std::chrono::steady_clock::time_point begun) {
+  step::StepContext context{
+      .base = *base, .registry = registry, .host = host, .traits = traits, .closure = std::move(closure),
+      .ratio = state::StateRatio(registry.members()), .numel_without_state = numel_without_state()};
+  const bool makes_state = context.numel_without_state > 0;
+  if (options.chunked() && context.closure != nullptr) {
+    context.closure = [&context, loss = std::move(context.closure)] {
+      OFFLOAD_CHECK(++context.closure_calls == 1,
+                    "the optimizer evaluates the closure more than once in a step (", context.closure_calls,
+                    " times), which chunked modes cannot do; set chunked(false): all at once works");
+      return loss();
+    };
+  }
+  context.queued = begun;
+  if (plan.piece_count() == 0) {
+    context.result = base->step(context.closure);
+  } else if (!options.chunked()) {
+    step::step_all_at_once(context, plan);
+  } else if (options.stream()) {
+    step::step_streamed(context, plan, static_cast<size_t>(options.slots()));
+  } else {
+    step::step_sequential(context, plan);
+  }
+  if (makes_state) host.arena().trim();
+
+  const std::chrono::duration<double> queued = context.queued - begun;
+  const std::chrono::duration<double> total = std::chrono::steady_clock::now() - begun;
+  ++stats.steps;
+  stats.chunks = static_cast<int64_t>(registry.chunks().size());
+  stats.pieces = static_cast<int64_t>(plan.piece_count());
+  stats.tiles = static_cast<int64_t>(plan.tile_count());
+  stats.h2d_bytes = static_cast<int64_t>(context.h2d_bytes);
+  stats.d2h_bytes = static_cast<int64_t>(context.d2h_bytes);
+  stats.seconds = total.count();
+  stats.host_seconds = queued.count();
+  stats.peak_slot_bytes = static_cast<int64_t>(context.slot_bytes + context.peak_held_bytes);
+  stats.largest_piece_bytes = static_cast<int64_t>(plan.largest_piece_bytes());
+  stats.oversize_piece = plan.oversize_piece();
+  return context.result;
+}
+
+void CPUOffloadOptimizer::Impl::leave_home() {
+  const at::NoGradGuard no_grad;
+  for (state::Member& member : registry.members()) {
+    for (state::StateTensor& tensor : member.record.moved) {
+      const at::Tensor& home = tensor.home;
+      at::Tensor away = at::empty_strided(home.sizes(), home.strides(),
+                                          home.options().device(member.param.device()));
+      away.copy_(home);
+      tensor.handle.set_data(away);
+    }
+  }
+}
+
+}  // namespace optim_offload

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "optim_offload/cpu_offload_optimizer.h"
+#include "optim_offload/traits.h"
+#include "state/host_state.h"
+#include "state/registry.h"
+#include "step/step_plan.h"
+
+namespace optim_offload {
+
+/// What CPUOffloadOptimizer holds. Between calls groups and state are the wrapper's, not the base's.
+class CPUOffloadOptimizer::Impl {
+ public:
+  Impl(std::unique_ptr<torch::optim::Optimizer> base_optimizer,
+       const torch::OrderedDict<std::string, torch::Tensor>& named_parameters,
+       OffloadOptions offload_options);
+
+  /// Brings what is in `states` home.
+  void settle(state::StateMap& states, bool loaded);
+
+  /// Steps the base, which holds groups and state, as the options say. `begun`: when the step began.
+  torch::Tensor run(LossClosure closure, std::chrono::steady_clock::time_point begun);
+
+  /// Moves all state from the host to its parameters' devices.
+  void leave_home();
+
+  /// Reads `archive` into a copy of the groups, so that one that does not fit changes nothing.
+  void rehearse_load(torch::serialize::InputArchive& archive, std::vector<torch::optim::OptimizerParamGroup> groups);
+
+  std::unique_ptr<torch::optim::Optimizer> base;
+  OffloadOptions options;
+  OptimizerTraits traits;
+  state::Registry registry;
+  state::HostState host;
+  step::StepPlan plan;
+  OffloadStats stats;
+
+ private:
+  size_t numel_without_state() const;
+};
+
+}  // namespace optim_offload

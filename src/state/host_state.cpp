@@ -1,0 +1,141 @@
+#include "state/host_state.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <ATen/Parallel.h>
+
+#include "align.h"
+
+namespace optim_offload::state {
+namespace {
+
+void copy_on_host(std::byte* dst, const std::byte* src, size_t bytes) {
+  constexpr int64_t kBlock = int64_t{4} << 20;  // bytes per task: large against a task's cost
+  at::parallel_for(0, static_cast<int64_t>(bytes), kBlock,
+                   [&](int64_t begin, int64_t end) { std::memcpy(dst + begin, src + begin, end - begin); });
+}
+
+bool at_home(const StateRecord& record) {
+  return std::all_of(record.moved.begin(), record.moved.end(),
+                     [](const StateTensor& tensor) { return tensor.is_home(); });
+}
+
+/// Reads the member's state anew. Tensors already at home keep it; the others are listed in `moves`.
+void reread(Member& member, const torch::optim::OptimizerParamState& object, bool loaded,
+            std::vector<HostState::Move>& list) {
+  StateRecord old = std::exchange(member.record, StateRecord{});
+  member.record.object = &object;
+  member.record.version = old.version + 1;
+  for (FoundTensor& found : find_state_tensors(object)) {
+    const auto known = std::find_if(old.moved.begin(), old.moved.end(), [&](const StateTensor& t) {
+      return t.home.defined() && t.handle.is_same(found.tensor) && t.is_home();
+    });
+    if (known != old.moved.end()) {
+      member.record.moved.push_back(*known);
+      continue;
+    }
+    // A scalar that was known to visit the device does so also when an archive brings it.
+    const bool visited = std::any_of(old.moved.begin(), old.moved.end(), [&](const StateTensor& t) {
+      return t.name == found.name;
+    });
+    if (!moves(found.name, found.tensor, member.param, loaded) && !(loaded && visited)) {
+      member.record.resident.push_back(found.tensor);
+      continue;
+    }
+    const bool twice = std::any_of(
+        member.record.moved.begin(), member.record.moved.end(),
+        [&](const StateTensor& t) { return t.handle.is_same(found.tensor); });
+    if (twice) continue;
+    StateTensor waiting;
+    waiting.handle = found.tensor;
+    // What took the place of a tensor of the same form gets its home, so that loading needs no more
+    // host memory than was used before.
+    const auto place = std::find_if(old.moved.begin(), old.moved.end(), [&](const StateTensor& t) {
+      return t.home.defined() && t.handle.use_count() == 1 && t.name == found.name &&
+             t.home.sizes() == found.tensor.sizes() && t.home.strides() == found.tensor.strides() &&
+             t.home.dtype() == found.tensor.dtype();
+    });
+    if (place != old.moved.end()) waiting.home = std::exchange(place->home, at::Tensor());
+    member.record.moved.push_back(waiting);
+    list.push_back({&member, member.record.moved.size() - 1, std::move(found)});
+  }
+}
+
+}  // namespace
+
+memory::LockFor lock_for(c10::Device device) {
+  return device.is_cuda() ? memory::LockFor::Cuda : memory::LockFor::Simulated;
+}
+
+StateTensor HostState::make_home(const FoundTensor& found, at::IntArrayRef sizes,
+                                 at::IntArrayRef strides, const at::Tensor& param, at::Tensor home) {
+  StateTensor tensor;
+  tensor.name = found.name;
+  tensor.handle = found.tensor;
+  tensor.home = home.defined() ? std::move(home)
+                               : arena_.allocate(sizes, strides, found.tensor.options(),
+                                                 lock_for(param.device()));
+  tensor.bytes = memory::extent_bytes(tensor.home);
+  tensor.shaped = is_shaped_like(tensor.home, param);
+  return tensor;
+}
+
+void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of) {
+  size_t expected = 0;
+  for (const Move& move : list) {
+    if (move.member->record.moved[move.index].home.defined()) continue;
+    expected += align_up(memory::extent_bytes(move.found.tensor));
+  }
+  arena_.expect(expected);
+
+  std::set<transfer::Link*> used;
+  for (Move& move : list) {
+    const at::Tensor& tensor = move.found.tensor;
+    StateTensor home = make_home(move.found, tensor.sizes(), tensor.strides(), move.member->param,
+                                 move.member->record.moved[move.index].home);
+    if (tensor.device().is_cpu()) {
+      copy_on_host(home.host_data(), static_cast<const std::byte*>(tensor.const_data_ptr()), home.bytes);
+    } else {
+      transfer::Link* link = link_of(tensor.device());
+      const transfer::Copy copy{home.host_data(), tensor.const_data_ptr(), home.bytes};
+      link->copy(transfer::Lane::Compute, transfer::Direction::ToHost, {&copy, 1});
+      used.insert(link);
+    }
+    move.member->record.moved[move.index] = std::move(home);
+  }
+  // The sources stay until their copies are done.
+  for (transfer::Link* link : used) link->synchronize(transfer::Lane::Compute);
+  for (const Move& move : list) move.member->record.moved[move.index].go_home();
+}
+
+void HostState::settle(Registry& registry, StateMap& map, const LinkOf& link_of, bool loaded) {
+  std::vector<Move> list;
+  for (Member& member : registry.members()) {
+    if (link_of(member.param.device()) == nullptr) continue;
+    const auto entry = map.find(member.param.unsafeGetTensorImpl());
+    const auto* object = entry == map.end() ? nullptr : entry->second.get();
+    if (object == nullptr) {
+      if (member.record.object != nullptr) member.record.forget();
+      continue;
+    }
+    if (!member.record.describes(object) || !at_home(member.record)) {
+      reread(member, *object, loaded, list);
+    }
+  }
+  if (list.empty()) return;
+
+  try {
+    move_home(list, link_of);
+  } catch (...) {
+    // What has no home yet stays where it is, and is read anew next time.
+    for (const Move& move : list) move.member->record.forget();
+    throw;
+  }
+  arena_.trim();
+}
+
+}  // namespace optim_offload::state

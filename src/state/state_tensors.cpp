@@ -1,0 +1,103 @@
+#include "state/state_tensors.h"
+
+#include <mutex>
+#include <sstream>
+
+#include <ATen/ops/empty.h>
+#include <c10/util/Type.h>
+#include <torch/serialize/archive.h>
+
+#include "error.h"
+
+namespace optim_offload::state {
+namespace {
+
+// OutputArchive hands out what was written only to files. An explicit template instantiation may
+// name its private member, which gives the module with the very tensors that were written.
+torch::jit::Module& written_module(torch::serialize::OutputArchive& archive);
+
+template <torch::jit::Module torch::serialize::OutputArchive::* Member>
+struct ExposeModule {
+  friend torch::jit::Module& written_module(torch::serialize::OutputArchive& archive) {
+    return archive.*Member;
+  }
+};
+template struct ExposeModule<&torch::serialize::OutputArchive::module_>;
+
+/// Calls visit(name, value) for every leaf below `value`.
+template <typename Visit>
+void walk(const std::string& name, const c10::IValue& value, const Visit& visit) {
+  if (value.isObject()) {
+    const auto& object = value.toObjectRef();
+    const auto type = object.type();
+    for (size_t i = 0; i < object.slots().size(); ++i) {
+      const std::string& attribute = type->getAttributeName(i);
+      walk(name.empty() ? attribute : name + "." + attribute, object.slots()[i], visit);
+    }
+  } else if (value.isList()) {
+    for (const c10::IValue& element : value.toListRef()) walk(name, element, visit);
+  } else if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements()) walk(name, element, visit);
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict()) walk(name, entry.value(), visit);
+  } else {
+    visit(name, value);
+  }
+}
+
+/// One compilation unit for all look-ups of a thread: making one takes longer than the look-up.
+std::shared_ptr<torch::jit::CompilationUnit> shared_unit() {
+  thread_local auto unit = std::make_shared<torch::jit::CompilationUnit>();
+  return unit;
+}
+
+}  // namespace
+
+std::vector<FoundTensor> find_state_tensors(const torch::optim::OptimizerParamState& state) {
+  torch::serialize::OutputArchive archive(shared_unit());
+  try {
+    state.serialize(archive);
+  } catch (const c10::Error& error) {
+    OFFLOAD_CHECK(false, "the tensors of an optimizer state cannot be found (class ",
+                  c10::demangle(typeid(state).name()), ": ", error.what_without_backtrace(),
+                  "); override serialize(OutputArchive&) const in that class and write every tensor "
+                  "that it holds");
+  }
+  std::vector<FoundTensor> found;
+  walk("", written_module(archive)._ivalue(), [&](const std::string& name, const c10::IValue& value) {
+    if (value.isTensor() && value.toTensor().defined()) found.push_back({name, value.toTensor()});
+  });
+  return found;
+}
+
+std::string describe_options(const torch::optim::OptimizerOptions& options) {
+  torch::serialize::OutputArchive archive(shared_unit());
+  try {
+    options.serialize(archive);
+  } catch (const c10::Error&) {
+    return {};
+  }
+  std::ostringstream text;
+  text.precision(17);
+  walk("", written_module(archive)._ivalue(),
+       [&](const std::string& name, const c10::IValue& value) { text << name << '=' << value << ';'; });
+  return text.str();
+}
+
+void check_archive_access() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    torch::serialize::OutputArchive archive(shared_unit());
+    const at::Tensor probe = at::empty({1});
+    archive.write("probe", c10::IValue(probe));
+    bool same = false;
+    walk("", written_module(archive)._ivalue(), [&](const std::string& name, const c10::IValue& value) {
+      same = same || (name == "probe" && value.isTensor() && value.toTensor().is_same(probe));
+    });
+    OFFLOAD_CHECK(same,
+                  "this LibTorch's archives do not keep the tensors written to them, so optimizer "
+                  "state cannot be found; build with a supported version (2.6 to 2.11)");
+  });
+}
+
+}  // namespace optim_offload::state

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "step/piece_step.h"
+#include "step/step_context.h"
+#include "step/step_plan.h"
+
+namespace optim_offload::step {
+
+/// All state to the device, one call of the base with all groups and the user's closure, all state
+/// back. Copies on the compute lane.
+void step_all_at_once(StepContext& context, StepPlan& plan);
+
+/// Piece by piece in one slot, all on the compute lane: no stream and no event is made.
+void step_sequential(StepContext& context, StepPlan& plan);
+
+/// Piece by piece with the copies of other pieces in both directions at the same time.
+///
+/// A device whose state rests on it (the CPU) is stepped in order.
+void step_streamed(StepContext& context, StepPlan& plan, size_t slots);
+
+/// Device memory of a lane's slots for the length of a scope.
+class SlotLease {
+ public:
+  SlotLease(StepContext& context, DeviceLane& lane) : slots_(lane.slots) {
+    if (!lane.uses_slots()) return;
+    slots_.acquire();
+    context.slot_bytes += slots_.total_bytes();
+  }
+  ~SlotLease() { slots_.release(); }
+  SlotLease(const SlotLease&) = delete;
+  SlotLease& operator=(const SlotLease&) = delete;
+
+ private:
+  memory::Slots& slots_;
+};
+
+/// Takes all parameters out of the base's groups for the length of a scope.
+class EmptyGroups {
+ public:
+  explicit EmptyGroups(torch::optim::Optimizer& base) : base_(base), params_(base.param_groups().size()) {
+    swap();
+  }
+  ~EmptyGroups() { swap(); }
+  EmptyGroups(const EmptyGroups&) = delete;
+  EmptyGroups& operator=(const EmptyGroups&) = delete;
+
+ private:
+  void swap() noexcept {
+    for (size_t g = 0; g < params_.size(); ++g) base_.param_groups()[g].params().swap(params_[g]);
+  }
+  torch::optim::Optimizer& base_;
+  std::vector<std::vector<at::Tensor>> params_;
+};
+
+using PieceSteps = std::vector<std::unique_ptr<PieceStep>>;
+
+/// One device's pieces, one after the other on the compute lane. On a throw all is back home.
+void step_lane_in_order(StepContext& context, DeviceLane& lane, state::GroupOptions& options,
+                        PieceSteps& steps);
+
+/// After a throw, with no copy of other pieces in flight: brings home what a failed piece left on
+/// the device, and points every state tensor home. Never throws.
+void rescue(StepContext& context, DeviceLane& lane, const PieceSteps& steps) noexcept;
+
+/// Adds to `error` which pieces have moved on; `steps` are those begun, in order.
+void explain(c10::Error& error, const StepPlan& plan, const PieceSteps& steps);
+
+}  // namespace optim_offload::step

@@ -1,0 +1,113 @@
+#include "step/piece_step.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "error.h"
+
+namespace optim_offload::step {
+
+void StepContext::expect_home_for(const state::Member& member, size_t bytes) {
+  const auto numel = static_cast<size_t>(member.param.numel());
+  const size_t others = numel_without_state - std::min(numel_without_state, numel);
+  const double each = numel == 0 ? 0.0 : static_cast<double>(bytes) / static_cast<double>(numel);
+  host.arena().expect(bytes + static_cast<size_t>(each * static_cast<double>(others)));
+  numel_without_state = others;
+}
+
+PieceStep::PieceStep(StepContext& context, DeviceLane& lane, BoundPiece& piece,
+                     state::GroupOptions* options)
+    : context_(context), lane_(lane), piece_(piece), options_(options) {
+  if (lane.link == nullptr || piece.up.empty()) return;
+  std::byte* slot = lane.slots.data(piece.slot);
+  for (const Run& run : piece.up) {
+    uploads_.push_back({slot + run.offset, run.host, run.bytes});
+    context.h2d_bytes += run.bytes;
+  }
+  for (const Run& run : piece.down) {
+    downloads_.push_back({run.host, slot + run.offset, run.bytes});
+    context.d2h_bytes += run.bytes;
+  }
+}
+
+void PieceStep::swap_params() {
+  auto& groups = context_.base.param_groups();
+  for (GroupParams& group : piece_.groups) groups[group.group].params().swap(group.params);
+}
+
+void PieceStep::enter() {
+  for (const BoundView& view : piece_.views) {
+    context_.registry.members()[view.member].record.moved[view.tensor].handle.set_data(view.device);
+  }
+}
+
+std::span<const transfer::Copy> PieceStep::compute() {
+  try {
+    if (options_ != nullptr) options_->before_piece(piece_.index);
+    enter();
+    if (piece_.is_tile()) enter_tile();
+    try {
+      step_base();
+    } catch (...) {
+      collect_after_throw();
+      throw;
+    }
+    collect();
+    if (options_ != nullptr) {
+      std::vector<size_t> stepped;
+      for (const GroupParams& group : piece_.groups) stepped.push_back(group.group);
+      options_->after_piece(stepped);
+    }
+  } catch (...) {
+    failed_ = true;
+    throw;
+  }
+  return downloads_;
+}
+
+void PieceStep::collect_after_throw() noexcept {
+  // As with the plain optimizer, what the base did before it threw is kept.
+  try {
+    collect();
+  } catch (const std::exception& error) {
+    TORCH_WARN("[optim_offload] new state of a failed piece stays on the device (", error.what(), ")");
+  }
+}
+
+void PieceStep::step_base() {
+  context_.closure_calls = 0;
+  swap_params();
+  try {
+    context_.result = context_.base.step(context_.closure);
+  } catch (...) {
+    swap_params();
+    throw;
+  }
+  swap_params();
+}
+
+std::span<const transfer::Copy> PieceStep::collect() {
+  if (lane_.link == nullptr) return {};
+  if (piece_.is_tile()) {
+    collect_tile();
+  } else {
+    for (const plan::Part& part : piece_.plan.parts) collect_whole(part);
+  }
+  return downloads_;
+}
+
+void PieceStep::bring_home(const at::Tensor& from, std::byte* to, size_t bytes) {
+  downloads_.push_back({to, from.const_data_ptr(), bytes});
+  kept_storages_.push_back(from.storage());
+  kept_bytes_ += bytes;
+  context_.d2h_bytes += bytes;
+  context_.hold(bytes);
+}
+
+void PieceStep::retire() {
+  context_.held_bytes -= std::exchange(kept_bytes_, 0);
+  kept_storages_.clear();
+}
+
+}  // namespace optim_offload::step

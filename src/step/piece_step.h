@@ -1,0 +1,70 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "step/bound_piece.h"
+#include "step/device_lane.h"
+#include "step/step_context.h"
+#include "transfer/pipeline.h"
+
+namespace optim_offload::step {
+
+/// One piece in one step: takes its state to the slot, steps the base on it, collects what the base
+/// left. What differs between whole parameters and tiles is in collect_whole.cpp and tile.cpp.
+class PieceStep final : public transfer::PieceJob {
+ public:
+  /// Slots have their memory. `options` belongs to the chunked modes, in which the base's groups hold
+  /// no parameters but those of the piece being stepped.
+  PieceStep(StepContext& context, DeviceLane& lane, BoundPiece& piece,
+            state::GroupOptions* options = nullptr);
+
+  std::span<const transfer::Copy> uploads() override { return uploads_; }
+  std::span<const transfer::Copy> compute() override;
+  bool holds_memory() const override { return !kept_storages_.empty(); }
+  void retire() override;
+
+  /// The parts of compute(), for a step in which the base is called once for all pieces.
+  void enter();
+  std::span<const transfer::Copy> collect();
+
+  const BoundPiece& piece() const { return piece_; }
+  const DeviceLane* lane() const { return &lane_; }
+
+  /// Whether compute() threw: then the downloads still have to be made, so that state goes with
+  /// the weights that the base has changed.
+  bool failed() const { return failed_; }
+  std::span<const transfer::Copy> downloads() const { return downloads_; }
+
+ private:
+  void step_base();
+  void collect_after_throw() noexcept;
+  void swap_params();
+  void collect_whole(const plan::Part& part);
+  void reread_whole(state::Member& member, const torch::optim::OptimizerParamState& object);
+  void adopt(state::Member& member, const state::FoundTensor& found, state::StateTensor* same_place);
+
+  void enter_tile();
+  void collect_tile();
+  void tile_made_state(const torch::optim::OptimizerParamState& object);
+  void tile_kept_state(const torch::optim::OptimizerParamState& object);
+  void leave_tile();
+
+  /// Queues a copy home of a tensor that is not in the slot, and keeps its memory until it is done.
+  void bring_home(const at::Tensor& from, std::byte* to, size_t bytes);
+
+  StepContext& context_;
+  const DeviceLane& lane_;
+  BoundPiece& piece_;
+  state::GroupOptions* options_;
+  std::vector<transfer::Copy> uploads_;
+  std::vector<transfer::Copy> downloads_;
+  std::vector<c10::Storage> kept_storages_;  // device memory of downloads from outside the slot
+  std::vector<at::Tensor> kept_homes_;       // host memory that downloads still write
+  size_t kept_bytes_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace optim_offload::step

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "optim_offload/options.h"
+#include "optim_offload/traits.h"
+#include "state/registry.h"
+#include "state/state_ratio.h"
+#include "step/device_lane.h"
+
+namespace optim_offload::step {
+
+/// The pieces of a step, bound to slots, kept from step to step while parameters, gradients'
+/// presence and layout, and state stay as they are.
+class StepPlan {
+ public:
+  StepPlan(OffloadOptions options, OptimizerTraits traits) : options_(options), traits_(traits) {}
+
+  /// Makes the pieces anew where something changed. `all_gradients`: gradients will be there for
+  /// all parameters when the base steps (a closure makes them).
+  void update(state::Registry& registry, bool all_gradients);
+
+  std::vector<std::unique_ptr<DeviceLane>>& lanes() { return lanes_; }
+  DeviceLane& lane(c10::Device device);
+
+  size_t piece_count() const { return piece_count_; }
+  size_t tile_count() const { return tile_count_; }
+  size_t largest_piece_bytes() const { return largest_bytes_; }
+  const std::string& oversize_piece() const { return oversize_; }
+
+  /// For each group the last piece that steps parameters of it, or the last piece of all.
+  const std::vector<size_t>& last_piece_of_group() const { return last_piece_; }
+
+ private:
+  enum class Gradient : uint8_t { None, Dense, Other };
+  struct Signature {
+    const void* param;
+    const void* data;
+    size_t record_version;
+    Gradient gradient;
+    bool stateless;
+    bool operator==(const Signature&) const = default;
+  };
+
+  std::vector<Signature> sign(const state::Registry& registry, bool all_gradients) const;
+  plan::ParamSize size_of(const state::Member& member, const state::StateRatio& ratio,
+                          Gradient gradient);
+  void bind(const state::Registry& registry, const std::vector<plan::Piece>& pieces,
+            const std::vector<bool>& visits);
+
+  OffloadOptions options_;
+  OptimizerTraits traits_;
+  std::vector<Signature> signature_;
+  size_t registry_version_ = 0;
+  std::vector<std::unique_ptr<DeviceLane>> lanes_;
+  std::vector<size_t> last_piece_;
+  size_t piece_count_ = 0;
+  size_t tile_count_ = 0;
+  size_t largest_bytes_ = 0;
+  std::string oversize_;
+};
+
+}  // namespace optim_offload::step

@@ -1,0 +1,164 @@
+#include <utility>
+
+#include "error.h"
+#include "step/piece_step.h"
+
+namespace optim_offload::step {
+
+// A tile is stepped under an alias of its own: a flat parameter with the tile's slice of the
+// gradient. Its state is a clone of the parameter's, which shares the tensors but has counters of
+// its own, so that each tile starts from the same counters; the last tile gets the parameter's own
+// object, which so ends as after one step.
+
+void PieceStep::enter_tile() {
+  const plan::Part& part = piece_.tile();
+  state::Member& member = context_.member(part);
+  at::Tensor alias = piece_.alias();
+  alias.mutable_grad() = flat_slice(member.param.grad(), part.begin, part.end - part.begin);
+
+  if (part.tile == 0) {
+    context_.making = {};
+    context_.counters.clear();
+    for (const at::Tensor& tensor : member.record.resident) context_.counters.push_back(tensor.clone());
+  } else {
+    for (size_t i = 0; i < context_.counters.size(); ++i) {
+      member.record.resident[i].copy_(context_.counters[i]);
+    }
+  }
+  auto& states = context_.states();
+  const auto own = states.find(member.param.unsafeGetTensorImpl());
+  if (own == states.end()) return;
+  std::unique_ptr<torch::optim::OptimizerParamState> object;
+  if (part.is_last_tile()) {
+    object = std::move(own->second);
+    states.erase(own);
+  } else {
+    object = own->second->clone();
+  }
+  states[alias.unsafeGetTensorImpl()] = std::move(object);
+}
+
+void PieceStep::collect_tile() {
+  const state::Member& member = context_.member(piece_.tile());
+  auto& states = context_.states();
+  const auto entry = states.find(piece_.alias().unsafeGetTensorImpl());
+  if (entry != states.end()) {
+    try {
+      if (member.record.object != nullptr) {
+        tile_kept_state(*entry->second);
+      } else {
+        tile_made_state(*entry->second);
+      }
+    } catch (...) {
+      leave_tile();
+      throw;
+    }
+  }
+  leave_tile();
+}
+
+void PieceStep::leave_tile() {
+  const plan::Part& part = piece_.tile();
+  state::Member& member = context_.member(part);
+  at::Tensor alias = piece_.alias();
+  alias.mutable_grad() = at::Tensor();
+
+  auto& states = context_.states();
+  const auto entry = states.find(alias.unsafeGetTensorImpl());
+  if (entry == states.end()) {
+    if (part.is_last_tile()) member.stateless = member.record.object == nullptr;
+  } else {
+    auto object = std::move(entry->second);
+    states.erase(entry);
+    if (part.is_last_tile()) states[member.param.unsafeGetTensorImpl()] = std::move(object);
+  }
+  if (part.is_last_tile()) {
+    for (const state::StateTensor& tensor : member.record.moved) tensor.go_home();
+  }
+}
+
+void PieceStep::tile_kept_state(const torch::optim::OptimizerParamState& object) {
+  const plan::Part& part = piece_.tile();
+  state::Member& member = context_.member(part);
+  if (context_.traits.fixed_state) return;
+
+  size_t next = 0;
+  for (const state::FoundTensor& found : state::find_state_tensors(object)) {
+    if (next == member.record.moved.size()) break;
+    state::StateTensor& tensor = member.record.moved[next];
+    if (found.name != tensor.name) continue;
+    ++next;
+    if (found.tensor.is_same(tensor.handle)) continue;
+    // The base put another tensor in its place.
+    OFFLOAD_CHECK(found.tensor.dtype() == tensor.home.dtype() &&
+                      (!tensor.shaped || found.tensor.numel() == part.end - part.begin),
+                  "an element-wise optimizer replaced a state tensor by one of another form (",
+                  member.label(), ", ", found.name, ": ", found.tensor.sizes(),
+                  "); do not declare it element_wise, or keep type and shape");
+    const auto item = static_cast<int64_t>(tensor.home.itemsize());
+    if (tensor.shaped) {
+      const at::Tensor flat = found.tensor.contiguous();
+      bring_home(flat, tensor.host_data() + part.begin * item,
+                 static_cast<size_t>((part.end - part.begin) * item));
+    } else if (part.is_last_tile()) {
+      bring_home(found.tensor, tensor.host_data(), tensor.bytes);
+    }
+    if (part.is_last_tile()) tensor.handle = found.tensor;
+  }
+}
+
+void PieceStep::tile_made_state(const torch::optim::OptimizerParamState& object) {
+  const plan::Part& part = piece_.tile();
+  state::Member& member = context_.member(part);
+  const int64_t length = part.end - part.begin;
+  auto& making = context_.making;
+
+  std::vector<state::FoundTensor> found;
+  std::vector<at::Tensor> resident;
+  for (state::FoundTensor& f : state::find_state_tensors(object)) {
+    if (state::moves(f.name, f.tensor, piece_.alias(), false)) {
+      found.push_back(std::move(f));
+    } else {
+      resident.push_back(f.tensor);
+    }
+  }
+  if (part.tile == 0) {
+    size_t bytes = 0;
+    for (const auto& f : found) bytes += f.tensor.numel() == length ? member.param.numel() * f.tensor.itemsize() : 0;
+    context_.expect_home_for(member, bytes);
+    for (const auto& f : found) {
+      const bool shaped = f.tensor.dim() == 1 && f.tensor.numel() == length && f.tensor.is_contiguous();
+      OFFLOAD_CHECK(shaped || f.tensor.dim() == 0,
+                    "an element-wise optimizer made a state tensor that has neither the parameter's "
+                    "shape nor none (",
+                    member.label(), ", ", f.name, ": ", f.tensor.sizes(),
+                    "); do not declare it element_wise");
+      making.moved.push_back(
+          shaped ? context_.host.make_home(f, member.param.sizes(), member.param.strides(), member.param)
+                 : context_.host.make_home(f, f.tensor.sizes(), f.tensor.strides(), member.param));
+      making.moved.back().shaped = shaped;
+    }
+  }
+  OFFLOAD_CHECK(found.size() == making.moved.size(),
+                "tiles of one parameter got different numbers of state tensors (", member.label(), ": ",
+                making.moved.size(), " and ", found.size(), "); do not declare the optimizer element_wise");
+  for (size_t i = 0; i < found.size(); ++i) {
+    state::StateTensor& tensor = making.moved[i];
+    const auto item = static_cast<int64_t>(tensor.home.itemsize());
+    if (tensor.shaped) {
+      bring_home(found[i].tensor, tensor.host_data() + part.begin * item, static_cast<size_t>(length * item));
+    } else if (part.is_last_tile()) {
+      bring_home(found[i].tensor, tensor.host_data(), tensor.bytes);
+    }
+    tensor.handle = found[i].tensor;
+  }
+  if (!part.is_last_tile()) return;
+  member.record.object = &object;
+  member.record.moved = std::move(making.moved);
+  member.record.resident = std::move(resident);
+  ++member.record.version;
+  member.stateless = false;
+  context_.ratio.learn(member);
+}
+
+}  // namespace optim_offload::step

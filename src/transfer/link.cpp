@@ -1,0 +1,31 @@
+#include "transfer/link.h"
+
+#include "error.h"
+#include "transfer/counters.h"
+#include "transfer/simulated_device.h"
+
+namespace optim_offload::transfer {
+
+Counters& counters() {
+  static Counters instance;
+  return instance;
+}
+
+std::unique_ptr<Link> make_link(c10::Device device) {
+  if (device.is_cpu()) {
+    return simulated_device_active() ? make_simulated_link(device) : nullptr;
+  }
+#ifdef OPTIM_OFFLOAD_CUDA
+  if (device.is_cuda()) return make_cuda_link(device);
+#endif
+  OFFLOAD_CHECK(false, "no link to device ", device.str(),
+                "; this build offloads from the CPU",
+#ifdef OPTIM_OFFLOAD_CUDA
+                " and CUDA",
+#else
+                " only: configure with -DOPTIM_OFFLOAD_CUDA=ON for CUDA",
+#endif
+                "");
+}
+
+}  // namespace optim_offload::transfer

@@ -1,11 +1,11 @@
 #include "train/checkpoint.h"
 
+#include <mutex>
+#include <vector>
+
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
 #include <torch/serialize.h>
-
-#include <mutex>
-#include <vector>
 
 #include "optim_offload/cpu_offload_optimizer.h"
 #include "train/durable_files.h"

@@ -1,14 +1,15 @@
 #include "train/run.h"
 
-#include <c10/util/Exception.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <c10/util/Exception.h>
+#include <CLI/CLI.hpp>
 
 #include "train/config.h"
 #include "train/stop_signal.h"

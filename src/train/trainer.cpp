@@ -1,9 +1,9 @@
 #include "train/trainer.h"
 
+#include <cstdio>
+
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
-
-#include <cstdio>
 
 #include "optim_offload/cpu_offload_optimizer.h"
 #include "train/fingerprint.h"

@@ -1,10 +1,11 @@
 #include "train/checkpoint.h"
 
 #include <sys/wait.h>
-#include <torch/cuda.h>
 
 #include <csignal>
 #include <sstream>
+
+#include <torch/cuda.h>
 
 #include "train/fingerprint.h"
 #include "train/support.h"

@@ -1,8 +1,8 @@
 #include "train/run.h"
 
-#include <torch/cuda.h>
-
 #include <csignal>
+
+#include <torch/cuda.h>
 
 #include "train/support.h"
 

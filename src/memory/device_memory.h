@@ -9,9 +9,9 @@ namespace optim_offload {
 /// What torch's caching allocator holds on one device, in bytes. Peaks are since the process
 /// began or reset_peak_device_memory().
 struct DeviceMemory {
-  int64_t allocated = 0;       ///< In tensors.
+  int64_t allocated = 0;  ///< In tensors.
   int64_t peak_allocated = 0;
-  int64_t reserved = 0;        ///< Taken from the driver, in tensors or cached.
+  int64_t reserved = 0;  ///< Taken from the driver, in tensors or cached.
   int64_t peak_reserved = 0;
 };
 

@@ -1,11 +1,11 @@
 #include "train/checkpoint.h"
 
+#include <mutex>
+#include <vector>
+
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
 #include <torch/serialize.h>
-
-#include <mutex>
-#include <vector>
 
 #include "optim_offload/cpu_offload_optimizer.h"
 #include "train/durable_files.h"
@@ -35,6 +35,20 @@ int64_t number_of(const nlohmann::json& position, const char* key,
               (directory / "state.json").string(), " has no good position (", key, " = ",
               value.dump(), "); resume from another checkpoint");
   return value.get<int64_t>();
+}
+
+torch::serialize::InputArchive open_archive(const std::filesystem::path& path,
+                                            torch::Device device) {
+  torch::serialize::InputArchive archive;
+  try {
+    archive.load_from(path.string(), device);
+  } catch (const std::exception& error) {
+    const auto* known = dynamic_cast<const c10::Error*>(&error);
+    TORCH_CHECK(false, "[optim_offload] ", path.string(), " cannot be read (",
+                known != nullptr ? known->what_without_backtrace() : error.what(),
+                "); resume from another checkpoint");
+  }
+  return archive;
 }
 
 // torch::nn::Module::load replaces tensors' data, which would put a model that is read on the CPU
@@ -75,12 +89,12 @@ void write_checkpoint(const std::filesystem::path& directory, const CausalLM& mo
   optimizer.save(state);
   state.save_to((directory / "optimizer.pt").string());
 
-  std::vector<torch::Tensor> random;
+  torch::serialize::OutputArchive random;
   for (auto& generator : generators(model.device())) {
     const std::scoped_lock lock(generator.mutex());
-    random.push_back(generator.get_state());
+    random.write(generator.device().is_cpu() ? "cpu" : "cuda", generator.get_state());
   }
-  torch::save(random, (directory / "random.pt").string());
+  random.save_to((directory / "random.pt").string());
 
   const nlohmann::json json = {
       {"position",
@@ -101,23 +115,22 @@ TrainPosition read_checkpoint(const std::filesystem::path& directory, CausalLM& 
                                .pieces = number_of(json, "pieces", directory),
                                .tokens = number_of(json, "tokens", directory)};
 
-  torch::serialize::InputArchive weights;
-  weights.load_from((directory / "model.pt").string(), torch::kCPU);
+  auto weights = open_archive(directory / "model.pt", torch::kCPU);
   read_module(weights, model, "");
 
   const bool offloads = dynamic_cast<const CPUOffloadOptimizer*>(&optimizer) != nullptr;
-  torch::serialize::InputArchive state;
-  state.load_from((directory / "optimizer.pt").string(),
-                  offloads ? torch::Device(torch::kCPU) : model.device());
+  auto state = open_archive(directory / "optimizer.pt",
+                            offloads ? torch::Device(torch::kCPU) : model.device());
   optimizer.load(state);
 
-  std::vector<torch::Tensor> random;
-  torch::load(random, (directory / "random.pt").string(), torch::Device(torch::kCPU));
+  auto random = open_archive(directory / "random.pt", torch::kCPU);
   // A run that moves between CPU and GPU has no state for the new device, and keeps the seeded one.
   auto all = generators(model.device());
-  for (size_t i = 0; i < all.size() && i < random.size(); ++i) {
-    const std::scoped_lock lock(all[i].mutex());
-    all[i].set_state(random[i]);
+  for (auto& generator : all) {
+    torch::Tensor saved;
+    if (!random.try_read(generator.device().is_cpu() ? "cpu" : "cuda", saved)) continue;
+    const std::scoped_lock lock(generator.mutex());
+    generator.set_state(saved);
   }
   return position;
 }

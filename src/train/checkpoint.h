@@ -1,9 +1,9 @@
 #pragma once
 
-#include <torch/optim/optimizer.h>
-
 #include <cstdint>
 #include <filesystem>
+
+#include <torch/optim/optimizer.h>
 #include <nlohmann/json.hpp>
 
 #include "train/model/transformer.h"

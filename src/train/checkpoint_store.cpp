@@ -1,12 +1,12 @@
 #include "train/checkpoint_store.h"
 
-#include <c10/util/Exception.h>
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <tuple>
 #include <utility>
+
+#include <c10/util/Exception.h>
+#include <nlohmann/json.hpp>
 
 namespace optim_offload::train {
 namespace fs = std::filesystem;

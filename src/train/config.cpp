@@ -1,9 +1,9 @@
 #include "train/config.h"
 
+#include <regex>
+
 #include <c10/util/Exception.h>
 #include <torch/cuda.h>
-
-#include <regex>
 
 #include "config/optimizer_config_reader.h"
 #include "config/toml_table.h"

@@ -1,9 +1,9 @@
 #include "train/determinism.h"
 
+#include <cstdlib>
+
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
-
-#include <cstdlib>
 
 namespace optim_offload::train {
 

@@ -1,6 +1,5 @@
 #include "train/durable_files.h"
 
-#include <c10/util/Exception.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -10,6 +9,8 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+
+#include <c10/util/Exception.h>
 
 namespace optim_offload::train {
 namespace {

@@ -1,10 +1,10 @@
 #include "train/evaluate.h"
 
-#include <torch/utils.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <map>
+
+#include <torch/utils.h>
 
 #include "train/data/reverse_task.h"
 

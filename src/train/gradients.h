@@ -1,9 +1,9 @@
 #pragma once
 
+#include <vector>
+
 #include <torch/nn/module.h>
 #include <torch/types.h>
-
-#include <vector>
 
 namespace optim_offload::train {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <torch/types.h>
-
 #include <vector>
+
+#include <torch/types.h>
 
 #include "train/data/reverse_task.h"
 #include "train/model/transformer.h"

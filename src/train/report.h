@@ -1,9 +1,9 @@
 #pragma once
 
-#include <torch/optim/optimizer.h>
-
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include <torch/optim/optimizer.h>
+#include <nlohmann/json.hpp>
 
 #include "optim_offload/stats.h"
 #include "train/config.h"

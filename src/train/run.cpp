@@ -1,14 +1,15 @@
 #include "train/run.h"
 
-#include <c10/util/Exception.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <c10/util/Exception.h>
+#include <CLI/CLI.hpp>
 
 #include "train/config.h"
 #include "train/stop_signal.h"
@@ -57,8 +58,7 @@ int run_trainer(int argc, const char* const* argv) {
   app.add_option("config", path, "TOML file with the run's settings")->required();
   app.add_option("--set", overrides, "Override a setting: trainer.steps=100 (repeatable)")
       ->type_name("KEY=VALUE")
-      ->take_all()
-      ->expected(1);
+      ->allow_extra_args(false);
   app.add_option("--resume", resume, "Checkpoint to go on from, or a directory of checkpoints")
       ->type_name("PATH");
   try {

@@ -1,10 +1,10 @@
 #include "train/schedule.h"
 
-#include <c10/util/Exception.h>
-#include <c10/util/MathConstants.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <c10/util/Exception.h>
+#include <c10/util/MathConstants.h>
 
 namespace optim_offload::train {
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <torch/optim/optimizer.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <torch/optim/optimizer.h>
 
 namespace optim_offload::train {
 

@@ -1,8 +1,8 @@
 #include "train/step_log.h"
 
-#include <c10/util/Exception.h>
-
 #include <cmath>
+
+#include <c10/util/Exception.h>
 
 #include "memory/device_memory.h"
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <torch/types.h>
-
 #include <chrono>
 #include <cstdint>
 #include <vector>
+
+#include <torch/types.h>
 
 #include "train/metrics.h"
 #include "train/progress.h"

@@ -1,9 +1,9 @@
 #include "train/trainer.h"
 
+#include <cstdio>
+
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
-
-#include <cstdio>
 
 #include "optim_offload/cpu_offload_optimizer.h"
 #include "train/fingerprint.h"
@@ -42,13 +42,14 @@ Trainer::Trainer(TrainConfig config, std::ostream& out, bool terminal,
       schedule_(*optimizer_, config_.schedule),
       fingerprint_({{"shape", shape_fingerprint(config_)},
                     {"course", course_fingerprint(config_, corpus_.text())}}),
-      metrics_(config_.metrics.empty() ? MetricsFile()
-                                       : MetricsFile(config_.metrics, resume.has_value())),
       progress_(out, terminal, config_.schedule.steps),
       log_(metrics_, progress_, device_) {
   progress_.line(headline());
   if (resume.has_value()) resume_from(*resume);
   open_store(resume);
+  // Last, so that a run that was refused has not emptied an earlier one's file.
+  if (!config_.metrics.empty()) metrics_ = MetricsFile(config_.metrics, resume.has_value());
+  if (resume.has_value()) metrics_.write({{"event", "resume"}, {"step", position_.step}});
 }
 
 std::string Trainer::headline() const {
@@ -76,7 +77,6 @@ void Trainer::resume_from(const std::filesystem::path& path) {
   saved_step_ = position_.step;
   progress_.line("resumed from " + checkpoint.string() + " after step " +
                  std::to_string(position_.step));
-  metrics_.write({{"event", "resume"}, {"step", position_.step}});
 }
 
 void Trainer::open_store(const std::optional<std::filesystem::path>& resume) {
@@ -85,9 +85,10 @@ void Trainer::open_store(const std::optional<std::filesystem::path>& resume) {
   store_ = std::make_unique<CheckpointStore>(ckpt.dir, ckpt.keep);
   if (store_->names().empty() || ckpt.overwrite) return;
   // New checkpoints push the oldest out; a forgotten --resume must not cost an earlier run its own.
+  namespace fs = std::filesystem;
   const bool same_run =
-      resume.has_value() && std::filesystem::equivalent(resolve_checkpoint(*resume).parent_path(),
-                                                        std::filesystem::absolute(ckpt.dir));
+      resume.has_value() &&
+      fs::canonical(resolve_checkpoint(*resume)).parent_path() == fs::canonical(ckpt.dir);
   TORCH_CHECK(same_run, "[optim_offload] ", ckpt.dir.string(), " already has ",
               store_->names().size(), " checkpoints of another run (newest ",
               store_->names().back(), "); give --resume ", ckpt.dir.string(),

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <torch/optim/optimizer.h>
-
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
+
+#include <torch/optim/optimizer.h>
 
 #include "train/checkpoint.h"
 #include "train/checkpoint_store.h"

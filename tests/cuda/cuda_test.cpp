@@ -126,7 +126,9 @@ TEST(Cuda, ParametersOnAnotherThanTheCurrentDevice_CUDA) {
       ASSERT_TRUE(same_parameters(models[0], models[1]));
     }
     EXPECT_TRUE(same_snapshot(snapshot(*plain), snapshot(*wrapped)));
-    if (mode != Mode::AllAtOnce) EXPECT_EQ(wrapped->stats().chunks, 6);
+    if (mode != Mode::AllAtOnce) {
+      EXPECT_EQ(wrapped->stats().chunks, 6);
+    }
     auto base = wrapped->release();
     EXPECT_TRUE(same_snapshot(snapshot(*plain), snapshot(*base)));
   }

@@ -55,7 +55,8 @@ OFFLOAD_TEST(Parameters, ChannelsLastKeepsTheLayoutOfItsState) {
   check(device, specs);
   Twins twins(device, specs, recipe("AdamW"), offload_options(Mode::Streamed, 1024));
   twins.steps(2);
-  for (const auto& fields : snapshot(*twins.wrapped).state[0]) {
+  const auto now = snapshot(*twins.wrapped);
+  for (const auto& fields : now.state[0]) {
     EXPECT_TRUE(
         fields.at("exp_avg").toTensor().is_contiguous(at::MemoryFormat::ChannelsLast));
   }

@@ -63,18 +63,26 @@ TEST(CheckpointStore, AThrowingWriterChangesNothing) {
   EXPECT_EQ(store.save(2, writer("next")).filename(), "step-00000002");
 }
 
+void die_while_saving(const fs::path& directory, Stage stage) {
+  CheckpointStore store(directory, 1);
+  store.save(1, writer("old"));
+  store.on_stage = [stage](Stage reached) {
+    if (reached == stage) kill(getpid(), SIGKILL);
+  };
+  store.save(2, writer("new"));
+}
+
 /// Lets another process save step 2 after step 1 and die at `stage`.
 void save_and_die(const fs::path& directory, Stage stage) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    CheckpointStore store(directory, 1);
-    store.save(1, writer("old"));
-    store.on_stage = [stage](Stage reached) {
-      if (reached == stage) kill(getpid(), SIGKILL);
-    };
-    store.save(2, writer("new"));
-    _exit(0);
+    // The child is a copy of the test program and must never go on with the tests.
+    try {
+      die_while_saving(directory, stage);
+    } catch (...) {
+    }
+    _exit(3);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);

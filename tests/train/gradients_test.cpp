@@ -1,8 +1,8 @@
 #include "train/gradients.h"
 
-#include <torch/nn/utils/clip_grad.h>
-
 #include <cmath>
+
+#include <torch/nn/utils/clip_grad.h>
 
 #include "train/model/transformer.h"
 #include "train/support.h"

@@ -1,9 +1,9 @@
 #include "train/schedule.h"
 
+#include <cmath>
+
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
-
-#include <cmath>
 
 #include "train/support.h"
 

@@ -1,18 +1,19 @@
 #pragma once
 
-#include <c10/util/Exception.h>
-#include <gtest/gtest.h>
-#include <torch/nn/module.h>
-#include <torch/types.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include <c10/util/Exception.h>
+#include <gtest/gtest.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <nlohmann/json.hpp>
 
 #include "train/config.h"
 #include "train/data/random.h"

@@ -1,9 +1,9 @@
 #include "train/data/piece_sampler.h"
 
-#include <c10/util/Exception.h>
-
 #include <algorithm>
 #include <unordered_set>
+
+#include <c10/util/Exception.h>
 
 #include "train/data/random.h"
 

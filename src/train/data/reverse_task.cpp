@@ -1,8 +1,8 @@
 #include "train/data/reverse_task.h"
 
-#include <c10/util/Exception.h>
-
 #include <algorithm>
+
+#include <c10/util/Exception.h>
 
 namespace optim_offload::train {
 namespace {

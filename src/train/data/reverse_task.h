@@ -1,10 +1,10 @@
 #pragma once
 
-#include <torch/types.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <torch/types.h>
 
 namespace optim_offload::train {
 

@@ -1,11 +1,11 @@
 #include "train/data/text_corpus.h"
 
-#include <c10/util/Exception.h>
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
+
+#include <c10/util/Exception.h>
 
 namespace optim_offload::train {
 namespace {

@@ -1,8 +1,8 @@
 #include "train/model/attention.h"
 
-#include <c10/util/Exception.h>
-
 #include <cmath>
+
+#include <c10/util/Exception.h>
 
 namespace optim_offload::train {
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <memory>
+
 #include <torch/nn/module.h>
 #include <torch/types.h>
-
-#include <memory>
 
 #include "train/model/linear.h"
 #include "train/model/model_config.h"

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <torch/types.h>
-
 #include <cstdint>
+
+#include <torch/types.h>
 
 namespace optim_offload::train {
 

@@ -1,10 +1,10 @@
 #include "train/model/transformer.h"
 
-#include <c10/util/Exception.h>
-#include <torch/nn/modules/container/modulelist.h>
-
 #include <string>
 #include <unordered_set>
+
+#include <c10/util/Exception.h>
+#include <torch/nn/modules/container/modulelist.h>
 
 namespace optim_offload::train {
 namespace {

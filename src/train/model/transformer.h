@@ -1,10 +1,10 @@
 #pragma once
 
-#include <torch/nn/module.h>
-#include <torch/types.h>
-
 #include <memory>
 #include <vector>
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "train/model/attention.h"
 #include "train/model/mlp.h"

@@ -70,7 +70,10 @@ torch::Tensor CPUOffloadOptimizer::step(LossClosure closure) {
   self.settle(state_, /*loaded=*/false);
   self.plan.update(self.registry, param_groups_, closure != nullptr && !chunked);
 
-  const state::Loan loan(*this, *self.base);
+  state::Loan loan(*this, *self.base);
+  if (!chunked && closure != nullptr) {
+    base_closure = [&loan, closure] { return loan.call(closure); };
+  }
   return self.run(std::move(base_closure), begun);
 }
 

@@ -53,7 +53,7 @@ torch::Tensor CPUOffloadOptimizer::Impl::run(LossClosure closure,
     };
   }
   const Trim trim{host.arena()};
-  context.queued = begun;
+  context.clock.begun = context.clock.queued = begun;
   if (plan.piece_count() == 0) {
     context.result = base->step(context.closure);
   } else if (!options.chunked()) {
@@ -64,7 +64,6 @@ torch::Tensor CPUOffloadOptimizer::Impl::run(LossClosure closure,
     step::step_sequential(context, plan);
   }
 
-  const std::chrono::duration<double> queued = context.queued - begun;
   const std::chrono::duration<double> total = std::chrono::steady_clock::now() - begun;
   ++stats.steps;
   stats.chunks = static_cast<int64_t>(registry.chunks().size());
@@ -73,7 +72,8 @@ torch::Tensor CPUOffloadOptimizer::Impl::run(LossClosure closure,
   stats.h2d_bytes = static_cast<int64_t>(context.h2d_bytes);
   stats.d2h_bytes = static_cast<int64_t>(context.d2h_bytes);
   stats.seconds = total.count();
-  stats.host_seconds = queued.count();
+  stats.queue_seconds = context.clock.queue_seconds();
+  stats.host_seconds = context.clock.host_seconds();
   stats.peak_slot_bytes = static_cast<int64_t>(context.slot_bytes + context.peak_held_bytes);
   stats.largest_piece_bytes = static_cast<int64_t>(plan.largest_piece_bytes());
   stats.oversize_piece = plan.oversize_piece();

@@ -17,7 +17,8 @@ std::vector<Span> record_step(CPUOffloadOptimizer& optimizer) {
   std::vector<Span> spans;
   spans.reserve(entries.size());
   for (const auto& entry : entries) {
-    spans.push_back({entry.lane, entry.name, entry.piece, entry.begin_us, entry.end_us, entry.bytes});
+    spans.push_back(
+        {entry.lane, entry.name, entry.piece, entry.begin_us, entry.end_us, entry.bytes});
   }
   return spans;
 }

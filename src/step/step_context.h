@@ -20,6 +20,27 @@ struct StateInTheMaking {
   std::vector<at::Tensor> resident;
 };
 
+/// When work was queued.
+struct StepClock {
+  using Clock = std::chrono::steady_clock;
+  static constexpr size_t kSampled = 64;  ///< Pieces before the driver's queues can be full.
+
+  Clock::time_point begun{};
+  Clock::time_point sampled{};  ///< After the first pieces.
+  Clock::time_point queued{};   ///< After all.
+  size_t pieces = 0;
+
+  void piece_queued() {
+    if (pieces++ < kSampled) sampled = Clock::now();
+  }
+  double queue_seconds() const { return std::chrono::duration<double>(queued - begun).count(); }
+  double host_seconds() const {
+    if (pieces <= kSampled) return queue_seconds();
+    const std::chrono::duration<double> sample = sampled - begun;
+    return sample.count() * static_cast<double>(pieces) / static_cast<double>(kSampled);
+  }
+};
+
 /// What the pieces of one step share. Lives as long as the step; the base holds groups and state.
 struct StepContext {
   torch::optim::Optimizer& base;
@@ -40,8 +61,8 @@ struct StepContext {
   size_t peak_held_bytes = 0;
   size_t h2d_bytes = 0;
   size_t d2h_bytes = 0;
-  size_t slot_bytes = 0;                           ///< Of all slots that were given memory.
-  std::chrono::steady_clock::time_point queued{};  ///< When all work was queued.
+  size_t slot_bytes = 0;  ///< Of all slots that were given memory.
+  StepClock clock{};
 
   state::StateMap& states() const { return base.state(); }
   state::Member& member(const plan::Part& part) const { return registry.members()[part.param]; }

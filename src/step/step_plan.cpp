@@ -96,7 +96,8 @@ void StepPlan::bind(const state::Registry& registry, const std::vector<plan::Pie
     auto& siblings = lane(plan.device).pieces;
     const size_t rank = siblings.size();
     piece.slot = !options_.chunked() ? rank : options_.stream() ? rank % options_.slots() : 0;
-    if (plan.bytes > largest_bytes_) {
+    // Where state rests on the device itself, no piece takes room.
+    if (lane(plan.device).link != nullptr && plan.bytes > largest_bytes_) {
       largest_bytes_ = plan.bytes;
       const bool above = plan.bytes > static_cast<size_t>(options_.piece_bytes());
       if (above) oversize_ = members[plan.parts.front().param].label();

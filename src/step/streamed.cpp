@@ -26,6 +26,7 @@ void submit(StepContext& context, DeviceLane& lane, size_t slots, state::GroupOp
   for (BoundPiece& piece : lane.pieces) {
     steps.push_back(std::make_unique<PieceStep>(context, lane, piece, &options));
     lane.pipeline->submit(*steps.back());
+    context.clock.piece_queued();
   }
   lane.pipeline->drain();
   if (recorder != nullptr) {
@@ -50,7 +51,7 @@ void step_streamed(StepContext& context, StepPlan& plan, size_t slots) {
       streams.push_back(std::make_unique<Stream>(context, *lane));
       submit(context, *lane, slots, options, steps);
     }
-    context.queued = std::chrono::steady_clock::now();
+    context.clock.queued = StepClock::Clock::now();
     // Only now does the host wait, so that all devices were fed first.
     for (const auto& stream : streams) stream->lane.pipeline->finish();
   } catch (...) {

@@ -69,16 +69,8 @@ std::optional<OffloadOptions> read_offload(TomlTable model) {
     model.fail(kStream, std::string("needs ") + kChunked + ", which is false; set " + kChunked +
                             " = true, or this to false");
   }
-  // Settings without effect would be believed to have one.
-  if (!offload) {
-    for (const char* key : {kPinMemory, kPieceMib, kSlots, kLayerPattern}) {
-      if (model.has(key)) {
-        model.fail(key, std::string("has no effect without ") + kOffload + "; set " + kOffload +
-                            " = true, or remove this");
-      }
-    }
-    return std::nullopt;
-  }
+  // The rest may stay in a file whose offload is switched off, to compare the two.
+  if (!offload) return std::nullopt;
   return options;
 }
 

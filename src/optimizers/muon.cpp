@@ -1,5 +1,6 @@
 #include "optim_offload/optimizers/muon.h"
 
+#include <ATen/ScalarOps.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/optim/serialize.h>
@@ -86,7 +87,9 @@ void step_matrices(const OptimizerParamGroup& group, const MuonOptions& options,
     const Tensor update =
         orthogonalize(options.nesterov() ? grad.lerp(buffer, options.momentum()) : buffer,
                       options.ns_coefficients(), options.ns_steps(), options.eps());
-    param.mul_(1 - options.lr() * options.weight_decay());
+    // As a tensor: mul_ of a scalar rounds it to the parameter's dtype first, which in bfloat16
+    // would make most decays 1. Python passes a tensor too.
+    param.mul_(at::native::wrapped_scalar_tensor(1 - options.lr() * options.weight_decay()));
     param.add_(update, -adjusted_lr(options.lr(), options.adjust_lr_fn(), param.sizes()));
   }
 }

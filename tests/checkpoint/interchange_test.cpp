@@ -1,0 +1,129 @@
+// Archives of the plain and the wrapped optimizer are the same thing, for every mode.
+#include <gtest/gtest.h>
+#include <torch/optim/schedulers/step_lr.h>
+
+#include "support/twins.h"
+
+namespace optim_offload::testing {
+namespace {
+
+OFFLOAD_TEST(Checkpoint, SavedStateEqualsThePlainOptimizers) {
+  for (const auto& recipe : recipes()) {
+    for (const auto mode : kModes) {
+      SCOPED_TRACE(recipe.name + " " + to_string(mode));
+      Twins twins(device, small_decoder(2), recipe, offload_options(mode, 1024), even_and_odd);
+      ASSERT_TRUE(same_snapshot(saved_snapshot(*twins.plain), saved_snapshot(*twins.wrapped)));
+      twins.steps(2, [](size_t i, const std::string&) { return i != 3; });
+      ASSERT_TRUE(same_snapshot(saved_snapshot(*twins.plain), saved_snapshot(*twins.wrapped)));
+    }
+  }
+}
+
+OFFLOAD_TEST(Checkpoint, FromPlainToWrapped) {
+  for (const auto& recipe : recipes()) {
+    for (const auto mode : kModes) {
+      SCOPED_TRACE(recipe.name + " " + to_string(mode));
+      Twins twins(device, small_decoder(2), recipe, offload_options(mode, 1024), even_and_odd);
+      torch::optim::StepLR plain_schedule(*twins.plain, 1, 0.5);
+      torch::optim::StepLR schedule(*twins.wrapped, 1, 0.5);
+      for (int i = 0; i < 3; ++i) {
+        twins.step();
+        plain_schedule.step();
+        schedule.step();
+      }
+      // The lr that the scheduler set must come out of the archive, not the recipe's.
+      twins.rewrap_empty(offload_options(mode, 2048));
+      load_saved(*twins.wrapped, saved(*twins.plain));
+      ASSERT_TRUE(twins.same());
+      twins.steps(3);
+      ASSERT_TRUE(twins.same());
+    }
+  }
+}
+
+OFFLOAD_TEST(Checkpoint, FromWrappedToPlain) {
+  for (const auto& recipe : recipes()) {
+    for (const auto mode : kModes) {
+      SCOPED_TRACE(recipe.name + " " + to_string(mode));
+      Twins twins(device, small_decoder(2), recipe, offload_options(mode, 1024), even_and_odd);
+      torch::optim::StepLR schedule(*twins.wrapped, 1, 0.5);
+      for (int i = 0; i < 3; ++i) {
+        twins.step();
+        schedule.step();
+      }
+      twins.restart_plain_from_wrapped();
+      ASSERT_TRUE(twins.same());
+      twins.steps(3);
+      ASSERT_TRUE(twins.same());
+    }
+  }
+}
+
+OFFLOAD_TEST(Checkpoint, BetweenModes) {
+  for (const auto* name : {"Adam", "ElementwiseBlend", "NormBlend"}) {
+    for (const auto from : kModes) {
+      for (const auto to : kModes) {
+        SCOPED_TRACE(std::string(name) + " " + to_string(from) + " to " + to_string(to));
+        Twins twins(device, small_decoder(2), recipe(name), offload_options(from, 1024));
+        twins.steps(2);
+        const auto archive = saved(*twins.wrapped);
+        twins.rewrap_empty(offload_options(to, 4096, 2));
+        load_saved(*twins.wrapped, archive);
+        twins.steps(2);
+        ASSERT_TRUE(twins.same());
+      }
+    }
+  }
+}
+
+// Loading into an optimizer that has state already, which it must forget or overwrite as the plain
+// one does.
+OFFLOAD_TEST(Checkpoint, BackToAnEarlierOne) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe("AdamW"), offload_options(mode, 1024));
+    twins.steps(2);
+    const auto archive = saved(*twins.plain);
+    const auto wrapped_archive = saved(*twins.wrapped);
+    twins.steps(3);
+    load_saved(*twins.plain, archive);
+    load_saved(*twins.wrapped, wrapped_archive);
+    ASSERT_TRUE(twins.same());
+    twins.steps(2);
+    ASSERT_TRUE(twins.same());
+  }
+}
+
+OFFLOAD_TEST(Checkpoint, BeforeTheFirstStep) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe("AdamW"), offload_options(mode, 1024));
+    const auto archive = saved(*twins.wrapped);
+    twins.rewrap_empty(offload_options(mode, 1024));
+    load_saved(*twins.wrapped, archive);
+    EXPECT_TRUE(twins.wrapped->state().empty());
+    twins.steps(2);
+    ASSERT_TRUE(twins.same());
+  }
+}
+
+OFFLOAD_TEST(Checkpoint, LoadedStateRestsOnTheHost) {
+  for (const auto mode : kModes) {
+    Twins twins(device, small_decoder(2), recipe("AdamW"), offload_options(mode, 1024));
+    twins.steps(2);
+    const auto archive = saved(*twins.plain);
+    twins.rewrap_empty(offload_options(mode, 1024));
+    load_saved(*twins.wrapped, archive);
+    if (device.copies()) {
+      EXPECT_GE(twins.wrapped->stats().state_bytes, state_bytes(*twins.plain));
+    }
+    for (const auto& entry : twins.wrapped->state()) {
+      torch::serialize::OutputArchive written;
+      entry.second->serialize(written);
+    }
+    ASSERT_TRUE(twins.same());
+  }
+}
+
+}  // namespace
+}  // namespace optim_offload::testing

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <gtest/gtest.h>
+#include <torch/optim/optimizer.h>
+#include <torch/types.h>
+
+#include "support/model.h"
+
+namespace optim_offload::testing {
+
+/// What one state or options object writes into an archive, by key.
+using Fields = std::map<std::string, c10::IValue>;
+
+/// Everything an optimizer holds, in the order of its groups. A parameter without state has none.
+struct Snapshot {
+  std::vector<Fields> options;             ///< Of each group.
+  std::vector<std::vector<Fields>> state;  ///< Of each parameter of each group.
+};
+
+/// Reads groups and state out of the living objects, through their own serialize(). Tensors are
+/// copies on the CPU.
+Snapshot snapshot(const torch::optim::Optimizer& optimizer);
+
+/// Reads what the optimizer's save() writes, with the groups' order of the archive itself.
+Snapshot saved_snapshot(const torch::optim::Optimizer& optimizer);
+
+/// Equal dtype, sizes, strides and bits, wherever the tensors lie.
+::testing::AssertionResult same_tensor(const torch::Tensor& expected, const torch::Tensor& actual);
+
+::testing::AssertionResult same_fields(const Fields& expected, const Fields& actual);
+
+/// Names the first group and parameter that differs.
+::testing::AssertionResult same_snapshot(const Snapshot& expected, const Snapshot& actual);
+
+/// The parameters' values, by name.
+::testing::AssertionResult same_parameters(const Model& expected, const Model& actual);
+
+/// Bytes of all tensors in the state.
+int64_t state_bytes(const torch::optim::Optimizer& optimizer);
+
+/// An optimizer's archive, and how to read it into another.
+std::string saved(const torch::optim::Optimizer& optimizer);
+void load_saved(torch::optim::Optimizer& optimizer, const std::string& archive);
+
+}  // namespace optim_offload::testing

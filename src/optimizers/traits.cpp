@@ -1,10 +1,5 @@
 #include "optim_offload/traits.h"
 
-#include <map>
-#include <mutex>
-#include <optional>
-#include <typeindex>
-
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
@@ -12,24 +7,51 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
+#include <mutex>
+#include <shared_mutex>
+#include <typeindex>
+#include <unordered_map>
+
+#include "optim_offload/optimizers/fused_adamw.h"
+#include "optim_offload/optimizers/muon.h"
+
 namespace optim_offload {
 namespace {
-std::mutex mutex;
-std::map<std::type_index, OptimizerTraits>& table() {
-  static auto* t = new std::map<std::type_index, OptimizerTraits>{
-      {typeid(torch::optim::Adam), {true, false, true}},   {typeid(torch::optim::AdamW), {true, false, true}},
-      {typeid(torch::optim::SGD), {true, false, true}},    {typeid(torch::optim::RMSprop), {true, false, true}},
-      {typeid(torch::optim::Adagrad), {true, false, true}}, {typeid(torch::optim::LBFGS), {false, true, false}}};
-  return *t;
+
+struct Registry {
+  std::shared_mutex mutex;
+  std::unordered_map<std::type_index, OptimizerTraits> traits;
+
+  Registry() {
+    constexpr OptimizerTraits element_wise{.element_wise = true, .fixed_state = true};
+    traits[typeid(torch::optim::Adagrad)] = element_wise;
+    traits[typeid(torch::optim::Adam)] = element_wise;
+    traits[typeid(torch::optim::AdamW)] = element_wise;
+    traits[typeid(torch::optim::RMSprop)] = element_wise;
+    traits[typeid(torch::optim::SGD)] = element_wise;
+    traits[typeid(FusedAdamW)] = element_wise;
+    traits[typeid(Muon)] = {.fixed_state = true};
+    traits[typeid(torch::optim::LBFGS)] = {.couples_parameters = true};
+  }
+};
+
+// Never destroyed: an optimizer in a static object may still be asked about at exit.
+Registry& registry() {
+  static Registry* const instance = new Registry();
+  return *instance;
 }
+
 }  // namespace
+
 void set_optimizer_traits(const std::type_info& type, OptimizerTraits traits) {
-  const std::lock_guard lock(mutex);
-  table()[type] = traits;
+  const std::unique_lock lock(registry().mutex);
+  registry().traits[type] = traits;
 }
+
 OptimizerTraits optimizer_traits(const torch::optim::Optimizer& optimizer) {
-  const std::lock_guard lock(mutex);
-  const auto it = table().find(typeid(optimizer));
-  return it == table().end() ? OptimizerTraits{} : it->second;
+  const std::shared_lock lock(registry().mutex);
+  const auto it = registry().traits.find(typeid(optimizer));
+  return it == registry().traits.end() ? OptimizerTraits{} : it->second;
 }
+
 }  // namespace optim_offload

@@ -12,9 +12,9 @@ namespace optim_offload::state {
 /// A state tensor that rests on the host and visits the device.
 struct StateTensor {
   std::string name;
-  at::Tensor handle;  ///< Shares the TensorImpl in the optimizer's state.
-  at::Tensor home;    ///< The host tensor, owner of its block of the arena.
-  size_t bytes = 0;   ///< From the first element to the end of the last.
+  at::Tensor handle;    ///< Shares the TensorImpl in the optimizer's state.
+  at::Tensor home;      ///< The host tensor, owner of its block of the arena.
+  size_t bytes = 0;     ///< From the first element to the end of the last.
   bool shaped = false;  ///< Has sizes and strides of the parameter, so that tiles can cut it.
 
   std::byte* host_data() const { return static_cast<std::byte*>(home.mutable_data_ptr()); }

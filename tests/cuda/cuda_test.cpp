@@ -42,8 +42,8 @@ std::vector<ParamSpec> large_layers(int count) {
   return specs;
 }
 
-#define SKIP_BELOW_DEVICES(count)                                                     \
-  if (cuda_device_count() < (count)) {                                                \
+#define SKIP_BELOW_DEVICES(count)                                                        \
+  if (cuda_device_count() < (count)) {                                                   \
     GTEST_SKIP() << "needs " << (count) << " CUDA devices, has " << cuda_device_count(); \
   }
 
@@ -114,9 +114,9 @@ TEST(Cuda, ParametersOnAnotherThanTheCurrentDevice_CUDA) {
       }
     }
     plain = make_base(recipe("AdamW"), {models[0].tensors()});
-    wrapped = std::make_unique<CPUOffloadOptimizer>(
-        make_base(recipe("AdamW"), {models[1].tensors()}), models[1].parameters,
-        offload_options(mode, 1024));
+    wrapped =
+        std::make_unique<CPUOffloadOptimizer>(make_base(recipe("AdamW"), {models[1].tensors()}),
+                                              models[1].parameters, offload_options(mode, 1024));
     for (int step = 0; step < 4; ++step) {
       const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(step % 2));
       for (auto& model : models) set_gradients(model, step);

@@ -13,8 +13,7 @@ void grow(Twins& twins, const TestDevice& device, const std::string& name,
           std::vector<int64_t> shape, bool through_base_class) {
   for (auto* model : {&twins.plain_model, &twins.wrapped_model}) {
     model->parameters.insert(
-        name,
-        random_values(shape, 77, torch::kFloat32, device.device()).set_requires_grad(true));
+        name, random_values(shape, 77, torch::kFloat32, device.device()).set_requires_grad(true));
   }
   using torch::optim::OptimizerParamGroup;
   twins.plain->add_param_group(OptimizerParamGroup({twins.plain_model[name]}));
@@ -78,8 +77,9 @@ OFFLOAD_TEST(Lending, ParametersAddedAndRemovedInPlace) {
     twins.steps(2);
     ASSERT_TRUE(twins.same());
     for (auto* model : {&twins.plain_model, &twins.wrapped_model}) {
-      model->parameters.insert("late", random_values({9, 9}, 5, torch::kFloat32, device.device())
-                                           .set_requires_grad(true));
+      model->parameters.insert(
+          "late",
+          random_values({9, 9}, 5, torch::kFloat32, device.device()).set_requires_grad(true));
     }
     twins.plain->param_groups()[0].params().push_back(twins.plain_model["late"]);
     twins.wrapped->param_groups()[0].params().push_back(twins.wrapped_model["late"]);

@@ -89,9 +89,8 @@ OFFLOAD_TEST(Scheduler, OptionsObjectExchangedByTheUser) {
     twins.steps(2);
     for (auto* optimizer :
          {twins.plain.get(), static_cast<torch::optim::Optimizer*>(twins.wrapped.get())}) {
-      optimizer->param_groups()[0].set_options(
-          std::make_unique<torch::optim::AdamWOptions>(
-              torch::optim::AdamWOptions(0.125).betas({0.5, 0.75})));
+      optimizer->param_groups()[0].set_options(std::make_unique<torch::optim::AdamWOptions>(
+          torch::optim::AdamWOptions(0.125).betas({0.5, 0.75})));
     }
     twins.steps(2);
     ASSERT_TRUE(twins.same());

@@ -31,7 +31,8 @@ void expect_each_before_or_after(const Twins& twins, const Model& before_model,
     const auto stepped = same_tensor(twins.plain_model.parameters[name], items[p].value());
     ASSERT_TRUE(untouched || stepped) << name << ": " << stepped.message();
     const auto& expected = untouched ? before.state[0][p] : after.state[0][p];
-    EXPECT_TRUE(same_fields(expected, now.state[0][p])) << name << (untouched ? " untouched" : " stepped");
+    EXPECT_TRUE(same_fields(expected, now.state[0][p]))
+        << name << (untouched ? " untouched" : " stepped");
   }
 }
 
@@ -101,8 +102,8 @@ OFFLOAD_TEST(Throws, InTheBaseAmongTiles) {
     for (const int earlier_steps : {0, 1}) {
       for (const size_t at : {1, 2, 3, 5, 8, 12}) {
         if (!device.copies() && at > specs.size()) continue;  // Nothing is tiled there.
-        SCOPED_TRACE(::testing::Message() << to_string(mode) << " after " << earlier_steps
-                                          << " steps, at call " << at);
+        SCOPED_TRACE(::testing::Message()
+                     << to_string(mode) << " after " << earlier_steps << " steps, at call " << at);
         Twins twins(device, specs, faulty, offload_options(mode, 1024));
         twins.steps(earlier_steps);
         const auto parameters = all_parameters(*twins.wrapped);

@@ -1,0 +1,63 @@
+# The commands of this project. What they need is set up on the way; see scripts/.
+.DEFAULT_GOAL := help
+.PHONY: help demo test build bench setup install consumers lint format tidy asan tsan clean distclean
+
+PREFIX ?= $(CURDIR)/out
+ARGS ?=
+SOURCES = git ls-files -- '*.cpp' '*.h'
+
+help:  ## This list
+	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@echo
+	@echo "  TORCH=cpu|cuda  flavour of LibTorch      JOBS=N  parallel jobs"
+	@echo "  Torch_DIR=, CMAKE_PREFIX_PATH=  a LibTorch of your own"
+	@echo "  CMAKE_ARGS=, BUILD_TYPE=, BUILD_DIR=  the build      ARGS=  for the program that is run"
+
+demo:  ## Train a small model on real text through the offloading optimizer
+	@scripts/build offload-train
+	@"$$(scripts/build --dir)/offload-train" configs/demo.toml $(ARGS)
+
+test:  ## Build and run all tests (ARGS go to ctest)
+	@scripts/test $(ARGS)
+
+build:  ## Build the library and offload-train
+	@scripts/build optim_offload offload-train
+
+bench:  ## Build the benchmarks
+	@scripts/build --for bench all
+
+setup:  ## Only set up packages and LibTorch
+	@scripts/setup
+
+install:  ## Install the library to PREFIX (./out)
+	@scripts/build optim_offload offload-train
+	@cmake --install "$$(scripts/build --dir)" --prefix "$(PREFIX)"
+
+consumers:  ## Build and run a user's program against the package and the sources
+	@scripts/consumers
+
+lint:  ## Check formatting and shell scripts
+	@scripts/setup lint
+	@$(SOURCES) | xargs -r clang-format --dry-run --Werror
+	@shellcheck -x scripts/setup scripts/build scripts/test scripts/sanitize scripts/tidy scripts/consumers scripts/*.sh .ci/run
+	@echo "lint: clean"
+
+format:  ## Format all C++ files
+	@scripts/setup lint
+	@$(SOURCES) | xargs -r clang-format -i
+
+tidy:  ## Run clang-tidy over the library and the trainer (slow; ARGS: files)
+	@scripts/setup tidy
+	@scripts/tidy $(ARGS)
+
+asan:  ## Tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/sanitize asan-ubsan $(ARGS)
+
+tsan:  ## Tests of the transfers and steps under ThreadSanitizer
+	@scripts/sanitize tsan $(ARGS)
+
+clean:  ## Remove builds
+	rm -rf build out
+
+distclean: clean  ## Remove builds and the LibTorch that the set-up made
+	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/optim_offload"

@@ -1,0 +1,145 @@
+#include "bench/run.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include "bench/check.h"
+#include "bench/measure.h"
+#include "bench/model.h"
+#include "bench/optimizers.h"
+
+namespace optim_offload::bench {
+
+namespace {
+
+bool wants(const BenchOptions& options, Mode mode) {
+  return std::find(options.modes.begin(), options.modes.end(), mode) != options.modes.end();
+}
+
+// The limits of two modes contain the plain optimizer's step, so it is measured for them too.
+std::vector<Mode> modes_to_measure(const BenchOptions& options) {
+  std::vector<Mode> modes = options.modes;
+  const bool needed = wants(options, Mode::AllAtOnce) || wants(options, Mode::Sequential);
+  if (needed && !wants(options, Mode::Resident)) modes.insert(modes.begin(), Mode::Resident);
+  return modes;
+}
+
+bool draws(const BenchOptions& options, const ModelSpec& spec, const RunResult& result) {
+  if (options.pictures.empty() || !result.spans.empty()) return false;
+  return options.timeline_model.empty() || options.timeline_model == spec.name;
+}
+
+void check_all(const BenchOptions& options, Device& device) {
+  for (const OptimizerKind kind : options.optimizers) {
+    for (const Mode mode : options.modes) {
+      check_against_plain(mode, kind, options, device);
+      if (mode == Mode::Resident) continue;
+      std::cerr << "checked: " << to_string(kind) << ", " << to_string(mode)
+                << ": same bits as the plain optimizer" << std::endl;
+    }
+  }
+}
+
+// Measures one model with one optimizer in all modes; rows without limits.
+std::vector<Row> measure_modes(const ModelSpec& spec, const NamedParameters& parameters,
+                               OptimizerKind kind, const BenchOptions& options, Device& device,
+                               RunResult& result) {
+  std::vector<Row> rows;
+  for (const Mode mode : modes_to_measure(options)) {
+    const std::string what = spec.name + ", " + to_string(kind) + ", " + to_string(mode);
+    std::cerr << "measuring: " << what << std::endl;
+    const bool draw = mode == Mode::Streamed && draws(options, spec, result);
+    try {
+      rows.push_back(
+          measure({spec, parameters, kind, mode}, options, device, draw ? &result.spans : nullptr));
+      if (draw && !result.spans.empty()) result.spans_of = spec.name + ", " + to_string(kind);
+    } catch (const c10::OutOfMemoryError&) {
+      result.report.notes.push_back(what + ": does not fit into GPU memory");
+    }
+  }
+  return rows;
+}
+
+std::optional<double> resident_seconds(const std::vector<Row>& rows) {
+  for (const auto& row : rows) {
+    if (row.mode == to_string(Mode::Resident)) return row.device_step_s;
+  }
+  return std::nullopt;
+}
+
+void run_model(const ModelSpec& spec, const BenchOptions& options, Device& device,
+               RunResult& result) {
+  std::vector<LinkRow> links;
+  for (const OptimizerKind kind : options.optimizers) {
+    const int64_t bytes = state_bytes(kind, spec, options.dtype);
+    std::cerr << "measuring: the link, " << (bytes >> 20) << " MiB each way" << std::endl;
+    const LinkTimes times = device.measure_link(bytes, options.link_repeats);
+    links.push_back({spec.name, to_string(kind), times, times});
+  }
+  std::vector<std::vector<Row>> rows;
+  {
+    const auto parameters = make_parameters(spec, options.dtype, device.torch_device(), 1);
+    fill_gradients(parameters, 2);
+    for (const OptimizerKind kind : options.optimizers) {
+      rows.push_back(measure_modes(spec, parameters, kind, options, device, result));
+    }
+  }
+  device.release_cached();
+  for (size_t i = 0; i < links.size(); ++i) {
+    links[i].after = device.measure_link(links[i].before.bytes, options.link_repeats);
+    set_limits(rows[i], links[i].limit(), resident_seconds(rows[i]));
+    for (auto& row : rows[i]) {
+      if (wants(options, parse_mode(row.mode))) result.report.rows.push_back(std::move(row));
+    }
+    result.report.links.push_back(links[i]);
+  }
+}
+
+const char* pin_name(PinMemory pin) {
+  switch (pin) {
+    case PinMemory::Off:
+      return "off";
+    case PinMemory::Preferred:
+      return "preferred";
+    case PinMemory::Required:
+      return "required";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+void set_limits(std::vector<Row>& rows, const LinkTimes& link, std::optional<double> resident_s) {
+  for (auto& row : rows) {
+    switch (parse_mode(row.mode)) {
+      case Mode::Resident:
+        break;
+      case Mode::Streamed:
+        row.limit_s = link.both_s;
+        row.limit = "both directions at once";
+        break;
+      case Mode::AllAtOnce:
+      case Mode::Sequential:
+        if (!resident_s) break;
+        row.limit_s = link.h2d_s + *resident_s + link.d2h_s;
+        row.limit = "up alone + resident step + down alone";
+        break;
+    }
+  }
+}
+
+RunResult run(const BenchOptions& options, Device& device) {
+  RunResult result;
+  Report& report = result.report;
+  report.environment = device.environment();
+  report.steps = options.steps;
+  report.warmup = options.warmup;
+  report.piece_mib = options.piece_mib;
+  report.slots = options.slots;
+  report.pin = pin_name(options.pin);
+  check_all(options, device);
+  for (const auto& spec : options.models) run_model(spec, options, device, result);
+  return result;
+}
+
+}  // namespace optim_offload::bench

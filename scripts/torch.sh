@@ -1,0 +1,81 @@
+# Sourced: finds a torch or sets one up.
+# shellcheck shell=bash disable=SC2154  # root and cache are of common.sh
+
+# Of the series and version in cmake/OptimOffloadTorch.cmake.
+torch_version=$(sed -n 's/^set(OPTIM_OFFLOAD_TORCH_PINNED \(.*\))$/\1/p' \
+  "$root/cmake/OptimOffloadTorch.cmake")
+
+# Prints a Python that can make virtual environments and for which torch has wheels.
+python_for_venv() {
+  local python
+  for python in python3 /usr/bin/python3; do
+    if "$python" - 2>/dev/null <<'PY'; then
+import sys, venv, ensurepip
+sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))
+PY
+      command -v "$python"
+      return
+    fi
+  done
+  return 1
+}
+
+# Makes the virtual environment with the pinned wheel of flavour $1. It gets its final name only when
+# it is whole, so that an interrupted set-up is never taken for a finished one.
+make_venv() {
+  local flavour=$1 final=$cache/torch-$torch_version-$1 python work packages
+  if ! python=$(python_for_venv); then
+    install_packages python3-venv
+    python=$(python_for_venv) ||
+      die "no python3 of 3.10 to 3.14 with the modules venv and ensurepip; install one"
+  fi
+  if [ "$flavour" = cpu ]; then
+    # The wheel is a CUDA one in both flavours. Of its 3 GB of dependencies libtorch_cpu.so loads two
+    # libraries.
+    packages=(--no-deps "torch==$torch_version" nvidia-cuda-cupti==13.0.85
+      nvidia-cuda-runtime==13.0.96)
+    say "setting up torch $torch_version, CPU flavour (1.3 GB) in $final"
+  else
+    packages=("torch==$torch_version")
+    say "setting up torch $torch_version, CUDA flavour (4.6 GB) in $final"
+  fi
+  rm -rf "$cache"/unfinished.*
+  work=$(mktemp -d "$cache/unfinished.XXXXXX")
+  # shellcheck disable=SC2064  # now, not when it fires
+  trap "rm -rf '$work'" EXIT
+  mkdir "$work/tmp"
+  # Settings of the user's own pip and Python must not lead the packages elsewhere. TMPDIR: /tmp may
+  # be a small file system in memory.
+  (
+    unset PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
+    export TMPDIR="$work/tmp"
+    "$python" -m venv "$work/venv" &&
+      "$work/venv/bin/python" -m pip install --quiet --no-cache-dir --no-compile --no-input \
+        --disable-pip-version-check --retries 5 "${packages[@]}"
+  ) </dev/null >&2 || die "setting up torch failed; see above, and run again once it can work"
+  rm -rf "$final"
+  mv "$work/venv" "$final"
+  rm -rf "$work"
+  trap - EXIT
+}
+
+# Prints "FROM FLAVOUR ROOT" of the torch to build with, made now where there is none.
+ensure_torch() {
+  local flavour found
+  flavour=$(wanted_flavour)
+  found=$(cmake -P "$root/cmake/PrintTorch.cmake")
+  if [ -z "$found" ] || { [ "${found%% *}" = cache ] && [[ $found != "cache $flavour "* ]]; }; then
+    mkdir -p "$cache"
+    # Two builds at once must not set up the same flavour twice.
+    exec 9>"$cache/lock"
+    flock 9
+    found=$(TORCH=$flavour cmake -P "$root/cmake/PrintTorch.cmake")
+    if [[ $found != *" $flavour "* ]]; then
+      make_venv "$flavour"
+      found=$(TORCH=$flavour cmake -P "$root/cmake/PrintTorch.cmake")
+    fi
+    exec 9>&-
+  fi
+  [ -n "$found" ] || die "torch was set up in $cache but is not found there; remove it and run again"
+  echo "$found"
+}

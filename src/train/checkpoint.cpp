@@ -1,0 +1,138 @@
+#include "train/checkpoint.h"
+
+#include <mutex>
+#include <vector>
+
+#include <ATen/Context.h>
+#include <c10/util/Exception.h>
+#include <torch/serialize.h>
+
+#include "optim_offload/cpu_offload_optimizer.h"
+#include "train/durable_files.h"
+
+namespace optim_offload::train {
+namespace {
+
+/// The default generators whose states a run has: of the CPU, then of the model's device.
+std::vector<at::Generator> generators(torch::Device device) {
+  std::vector<at::Generator> all{at::globalContext().defaultGenerator(torch::kCPU)};
+  if (!device.is_cpu()) all.push_back(at::globalContext().defaultGenerator(device));
+  return all;
+}
+
+nlohmann::json read_state(const std::filesystem::path& directory) {
+  const auto path = directory / "state.json";
+  auto state = nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  TORCH_CHECK(state.is_object() && state.contains("position") && state.contains("fingerprint"),
+              "[optim_offload] ", path.string(), " is damaged; resume from another checkpoint");
+  return state;
+}
+
+int64_t number_of(const nlohmann::json& position, const char* key,
+                  const std::filesystem::path& directory) {
+  const auto value = position.is_object() ? position.value(key, nlohmann::json()) : nullptr;
+  TORCH_CHECK(value.is_number_integer() && value.get<int64_t>() >= 0, "[optim_offload] ",
+              (directory / "state.json").string(), " has no good position (", key, " = ",
+              value.dump(), "); resume from another checkpoint");
+  return value.get<int64_t>();
+}
+
+torch::serialize::InputArchive open_archive(const std::filesystem::path& path,
+                                            torch::Device device) {
+  torch::serialize::InputArchive archive;
+  try {
+    archive.load_from(path.string(), device);
+  } catch (const std::exception& error) {
+    const auto* known = dynamic_cast<const c10::Error*>(&error);
+    TORCH_CHECK(false, "[optim_offload] ", path.string(), " cannot be read (",
+                known != nullptr ? known->what_without_backtrace() : error.what(),
+                "); resume from another checkpoint");
+  }
+  return archive;
+}
+
+// torch::nn::Module::load replaces tensors' data, which would put a model that is read on the CPU
+// there; here the bytes go into the tensors that the optimizer and the model have.
+void read_module(torch::serialize::InputArchive& archive, torch::nn::Module& module,
+                 const std::string& prefix) {
+  for (auto& item : module.named_parameters(/*recurse=*/false)) {
+    auto& parameter = item.value();
+    const auto name = prefix + item.key();
+    torch::Tensor saved;
+    TORCH_CHECK(archive.try_read(item.key(), saved), "[optim_offload] the checkpoint has no ", name,
+                "; resume with the model that it was made with");
+    TORCH_CHECK(saved.sizes() == parameter.sizes() && saved.dtype() == parameter.dtype(),
+                "[optim_offload] ", name, " is ", saved.dtype(), saved.sizes(),
+                " in the checkpoint and ", parameter.dtype(), parameter.sizes(),
+                " in the model; resume with the model that it was made with");
+    parameter.copy_(saved);
+  }
+  for (auto& child : module.named_children()) {
+    if (!child.value()->is_serializable()) continue;
+    torch::serialize::InputArchive inner;
+    TORCH_CHECK(archive.try_read(child.key(), inner), "[optim_offload] the checkpoint has no ",
+                prefix, child.key(), "; resume with the model that it was made with");
+    read_module(inner, *child.value(), prefix + child.key() + ".");
+  }
+}
+
+}  // namespace
+
+void write_checkpoint(const std::filesystem::path& directory, const CausalLM& model,
+                      const torch::optim::Optimizer& optimizer, const TrainPosition& position,
+                      const nlohmann::json& fingerprint) {
+  torch::serialize::OutputArchive weights;
+  model.save(weights);
+  weights.save_to((directory / "model.pt").string());
+
+  torch::serialize::OutputArchive state;
+  optimizer.save(state);
+  state.save_to((directory / "optimizer.pt").string());
+
+  torch::serialize::OutputArchive random;
+  for (auto& generator : generators(model.device())) {
+    const std::scoped_lock lock(generator.mutex());
+    random.write(generator.device().is_cpu() ? "cpu" : "cuda", generator.get_state());
+  }
+  random.save_to((directory / "random.pt").string());
+
+  const nlohmann::json json = {
+      {"position",
+       {{"step", position.step}, {"pieces", position.pieces}, {"tokens", position.tokens}}},
+      {"fingerprint", fingerprint}};
+  write_file(directory / "state.json", json.dump(2) + "\n");
+}
+
+nlohmann::json read_fingerprint(const std::filesystem::path& directory) {
+  return read_state(directory)["fingerprint"];
+}
+
+TrainPosition read_checkpoint(const std::filesystem::path& directory, CausalLM& model,
+                              torch::optim::Optimizer& optimizer) {
+  const torch::NoGradGuard no_grad;
+  const auto json = read_state(directory)["position"];
+  const TrainPosition position{.step = number_of(json, "step", directory),
+                               .pieces = number_of(json, "pieces", directory),
+                               .tokens = number_of(json, "tokens", directory)};
+
+  auto weights = open_archive(directory / "model.pt", torch::kCPU);
+  read_module(weights, model, "");
+
+  const bool offloads = dynamic_cast<const CPUOffloadOptimizer*>(&optimizer) != nullptr;
+  auto state = open_archive(directory / "optimizer.pt",
+                            offloads ? torch::Device(torch::kCPU) : model.device());
+  optimizer.load(state);
+
+  auto random = open_archive(directory / "random.pt", torch::kCPU);
+  // A run that moves between CPU and GPU has no state for the new device, and keeps the seeded one.
+  auto all = generators(model.device());
+  for (auto& generator : all) {
+    torch::Tensor saved;
+    if (!random.try_read(generator.device().is_cpu() ? "cpu" : "cuda", saved)) continue;
+    const std::scoped_lock lock(generator.mutex());
+    generator.set_state(saved);
+  }
+  return position;
+}
+
+}  // namespace optim_offload::train

@@ -1,0 +1,231 @@
+#include "config/toml_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "config/error_text.h"
+
+namespace optim_offload {
+namespace {
+
+TomlDocument parse(std::string_view text) { return TomlDocument::parse(text, "f.toml"); }
+
+TEST(TomlTable, ReadsEveryType) {
+  auto table = parse(
+                   "[a.b]\n"
+                   "i = 7\n"
+                   "f = 2.5\n"
+                   "whole = 3\n"
+                   "flag = true\n"
+                   "s = \"text\"\n"
+                   "list = [1, 2.5]\n"
+                   "ints = [1, 2, 3]\n"
+                   "words = ['x', 'y']\n")
+                   .table("a.b");
+  EXPECT_EQ(table.path(), "a.b");
+  EXPECT_EQ(table.get_int("i", 0), 7);
+  EXPECT_EQ(table.require_int("i", between<int64_t>(7, 7)), 7);
+  EXPECT_EQ(table.get_float("f", 0), 2.5);
+  EXPECT_EQ(table.require_float("whole", above(2.0)), 3.0);  // An integer where a float is meant.
+  EXPECT_TRUE(table.get_bool("flag", false));
+  EXPECT_EQ(table.get_string("s", ""), "text");
+  EXPECT_EQ(table.get_floats("list", {0, 0}), (std::vector<double>{1, 2.5}));
+  EXPECT_EQ(table.get_ints("ints", {}), (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(table.get_strings("words", {}), (std::vector<std::string>{"x", "y"}));
+  table.reject_unknown_keys();
+}
+
+TEST(TomlTable, GivesDefaultsForAbsentKeysAndTables) {
+  const auto document = parse("");
+  auto table = document.table("a.b");
+  EXPECT_EQ(table.get_int("i", 5), 5);
+  EXPECT_EQ(table.get_float("f", 0.5), 0.5);
+  EXPECT_TRUE(table.get_bool("flag", true));
+  EXPECT_EQ(table.get_string("s", "d", {"e"}), "d");
+  EXPECT_EQ(table.get_floats("list", {1, 2}), (std::vector<double>{1, 2}));
+  EXPECT_FALSE(table.has("i"));
+  EXPECT_TRUE(table.keys().empty());
+  EXPECT_FALSE(document.root().has("a"));
+  document.reject_unknown_keys();
+}
+
+TEST(TomlTable, NamesFileLineKeyAndValueOfAWrongType) {
+  auto table =
+      parse("\n[a]\nlr = \"fast\"\nn = 1.5\nflag = 1\ns = true\nlist = 3\nday = 1979-05-27\n")
+          .table("a");
+  EXPECT_EQ(error_text([&] { table.get_float("lr", 1, at_least(0.0)); }),
+            "[optim_offload] f.toml:3: a.lr = \"fast\" is a string; must be a number at least 0");
+  EXPECT_EQ(error_text([&] { table.get_int("n", 1); }),
+            "[optim_offload] f.toml:4: a.n = 1.5 is a float; must be an integer");
+  EXPECT_EQ(error_text([&] { table.get_bool("flag", true); }),
+            "[optim_offload] f.toml:5: a.flag = 1 is an integer; must be true or false");
+  EXPECT_EQ(error_text([&] { table.get_string("s", ""); }),
+            "[optim_offload] f.toml:6: a.s = true is a boolean; must be a string");
+  EXPECT_EQ(error_text([&] {
+              table.get_floats("list", {1, 2}, from_below(0.0, 1.0));
+            }),
+            "[optim_offload] f.toml:7: a.list = 3 is an integer; must be an array of 2 numbers at "
+            "least 0 and below 1");
+  EXPECT_HAS(error_text([&] { table.get_string("day", ""); }), "f.toml:8: a.day");
+}
+
+TEST(TomlTable, NamesWhatIsOutOfRange) {
+  auto table =
+      parse("i = 0\nf = -0.5\nb = [0.9, 1.0]\nshort = [0.9]\nnan = nan\ninf = -inf\n").root();
+  EXPECT_EQ(error_text([&] { table.get_int("i", 1, at_least<int64_t>(1)); }),
+            "[optim_offload] f.toml:1: i = 0 must be at least 1");
+  EXPECT_EQ(error_text([&] { table.get_float("f", 1, between(0.0, 1.0)); }),
+            "[optim_offload] f.toml:2: f = -0.5 must be from 0 to 1");
+  EXPECT_EQ(error_text([&] {
+              table.get_floats("b", {0, 0}, from_below(0.0, 1.0));
+            }),
+            "[optim_offload] f.toml:3: b[1] = 1 must be at least 0 and below 1");
+  EXPECT_EQ(error_text([&] {
+              table.get_floats("short", {0, 0});
+            }),
+            "[optim_offload] f.toml:4: short = [0.9] must be an array of 2 numbers");
+  EXPECT_HAS(error_text([&] { table.get_float("nan", 1); }), "f.toml:5: nan = nan is not finite");
+  EXPECT_HAS(error_text([&] { table.get_float("inf", 1); }), "f.toml:6: inf = -inf is not finite");
+}
+
+// toml11 3.x gives the largest number instead, silently; 4.x refuses the file.
+TEST(TomlTable, NumbersThatDoNotFitAreErrors) {
+  for (const char* value : {"99999999999999999999", "-99999999999999999999"}) {
+    const auto read = [&] { return parse(std::string("\nn = ") + value).root().get_int("n", 1); };
+    EXPECT_HAS(error_text(read), "f.toml:2: n");
+    EXPECT_HAS(error_text([&] { parse(std::string("\nn = ") + value).root().get_float("n", 1); }),
+               "f.toml:2: n");
+  }
+  EXPECT_HAS(error_text([&] { parse("\nn = 1e999").root().get_float("n", 1); }), "f.toml:2: n");
+}
+
+TEST(TomlTable, NamesTheChoicesAndTheNearest) {
+  auto table = parse("type = \"adam_w\"\nother = \"zzz\"").root();
+  EXPECT_EQ(
+      error_text([&] {
+        table.get_string("type", "", {"sgd", "adamw"});
+      }),
+      "[optim_offload] f.toml:1: type = \"adam_w\" must be one of \"sgd\", \"adamw\"; did you "
+      "mean \"adamw\"?");
+  EXPECT_EQ(error_text([&] {
+              table.get_string("other", "", {"sgd", "adamw"});
+            }),
+            "[optim_offload] f.toml:2: other = \"zzz\" must be one of \"sgd\", \"adamw\"");
+}
+
+TEST(TomlTable, NamesWhatIsMissing) {
+  auto table = parse("x = 1\n[a]\n").table("a");
+  EXPECT_EQ(error_text([&] { table.require_string("path"); }),
+            "[optim_offload] f.toml:2: a.path is missing; set it to a string");
+  auto absent = parse("").table("b");
+  EXPECT_EQ(error_text([&] { absent.require_int("n", at_least<int64_t>(1)); }),
+            "[optim_offload] f.toml: b.n is missing; set it to an integer at least 1");
+  EXPECT_EQ(error_text([&] { absent.fail("n", "must be set with m"); }),
+            "[optim_offload] f.toml: b.n (not set) must be set with m");
+}
+
+TEST(TomlTable, RejectsUnknownKeys) {
+  const auto document = parse("[a]\nlr = 1\nwieght_decay = 2\n[a.deep]\nx = 1\n[b]\ny = 1\n");
+  auto table = document.table("a");
+  table.get_float("lr", 0);
+  table.get_float("weight_decay", 0);
+  table.table("deep").get_int("x", 0);
+  EXPECT_EQ(
+      error_text([&] { table.reject_unknown_keys("", "for type = \"sgd\""); }),
+      "[optim_offload] f.toml:3: unknown key a.wieght_decay = 2 (for type = \"sgd\"); did you "
+      "mean \"weight_decay\"? valid keys are \"deep\", \"lr\", \"weight_decay\"");
+  table.reject_unknown_keys("l");  // Only keys that begin so.
+  EXPECT_HAS(error_text([&] { document.reject_unknown_keys(); }),
+             "f.toml:6: unknown key b = {...}");
+  document.table("b");
+  EXPECT_HAS(error_text([&] { document.reject_unknown_keys(); }), "a.wieght_decay");
+  table.get_int("wieght_decay", 0);
+  EXPECT_HAS(error_text([&] { document.reject_unknown_keys(); }),
+             "f.toml:7: unknown key b.y = 1; no key is valid here");
+}
+
+TEST(TomlTable, ATableMustBeATable) {
+  const auto document = parse("a = 3\n");
+  EXPECT_HAS(error_text([&] { document.table("a.b"); }),
+             "f.toml:1: a = 3 is an integer; must be a table, [a]");
+}
+
+TEST(TomlDocument, NamesTheLineOfASyntaxError) {
+  EXPECT_HAS(error_text([] { parse("a = 1\nb = = 2\n"); }),
+             "[optim_offload] f.toml:2: not valid TOML");
+  EXPECT_HAS(error_text([] { parse("a = 1\na = 2\n"); }), "f.toml:2: not valid TOML");
+  EXPECT_HAS(error_text([] { parse("x = 'abc\n"); }), "f.toml:1: not valid TOML");
+}
+
+TEST(TomlDocument, RefusesHostileNesting) {
+  EXPECT_HAS(error_text([] { parse("a = " + std::string(100000, '[')); }), "nested deeper");
+  std::string key = "a";
+  for (int i = 0; i < 100000; ++i) key += ".a";
+  EXPECT_HAS(error_text([&] { parse("\n" + key + " = 1"); }), "f.toml:2");
+  EXPECT_NO_THROW(parse("a = [[[[1]]]]\nb.c.d.e = 1.5\nt = 'and so on.......'\n"));
+}
+
+TEST(TomlDocument, SaysThatAFileIsMissing) {
+  EXPECT_HAS(error_text([] { TomlDocument::load("/nowhere/at/all.toml"); }),
+             "there is no settings file /nowhere/at/all.toml");
+  EXPECT_HAS(error_text([] { TomlDocument::load(std::filesystem::temp_directory_path()); }),
+             "is a folder");
+}
+
+TEST(TomlDocument, LoadsAFile) {
+  const auto path = std::filesystem::path(::testing::TempDir()) / "optim_offload_toml_test.toml";
+  std::ofstream(path) << "[t]\nn = 4\nm = 'x'";
+  auto table = TomlDocument::load(path).table("t");
+  EXPECT_EQ(table.get_int("n", 0), 4);
+  EXPECT_HAS(error_text([&] { table.get_int("m", 0); }), path.string() + ":3: t.m = \"x\"");
+  std::filesystem::remove(path);
+}
+
+TEST(TomlDocument, OverridesTakeTomlAndPlainWords) {
+  auto document = parse("[trainer.optim]\nlr = 1\ntype = 'sgd'\n");
+  document.apply_override("trainer.optim.lr=3e-4");
+  document.apply_override("trainer.optim.type = adamw");
+  document.apply_override("trainer.optim.betas=[0.5, 0.6]");
+  document.apply_override("trainer.data.path=/some/file=1.txt");
+  document.apply_override("trainer.data.shuffle=false");
+  auto optim = document.table("trainer.optim");
+  EXPECT_EQ(optim.get_float("lr", 0), 3e-4);
+  EXPECT_EQ(optim.get_string("type", ""), "adamw");
+  EXPECT_EQ(optim.get_floats("betas", {0, 0}), (std::vector<double>{0.5, 0.6}));
+  auto data = document.table("trainer.data");
+  EXPECT_EQ(data.get_string("path", ""), "/some/file=1.txt");
+  EXPECT_FALSE(data.get_bool("shuffle", true));
+  document.reject_unknown_keys();
+}
+
+TEST(TomlDocument, OverridesAreCheckedAsTheFileIs) {
+  auto document = parse("[a]\nn = 1\n");
+  document.apply_override("a.n=many");
+  document.apply_override("a.m=2\nx=3");  // Not one value: a string.
+  auto table = document.table("a");
+  EXPECT_EQ(error_text([&] { table.get_int("n", 0); }),
+            "[optim_offload] --set: a.n = \"many\" is a string; must be an integer");
+  EXPECT_EQ(table.get_string("m", ""), "2\nx=3");
+  document.apply_override("a.typo=1");
+  EXPECT_HAS(error_text([&] { document.reject_unknown_keys(); }), "--set: unknown key a.typo = 1");
+
+  EXPECT_HAS(error_text([&] { document.apply_override("a.n"); }), "has no '='");
+  EXPECT_HAS(error_text([&] { document.apply_override("=3"); }), "no dotted name");
+  EXPECT_HAS(error_text([&] { document.apply_override("a..n=3"); }), "no dotted name");
+  EXPECT_HAS(error_text([&] { document.apply_override("a.n.x=3"); }), "n is a string");
+  EXPECT_HAS(error_text([&] { document.apply_override("a=3"); }), "is a table");
+}
+
+TEST(TomlNode, MessagesAreOneSafeLine) {
+  TomlNode node;
+  node.value = std::string("a\"b\n\x1b[31m");
+  EXPECT_EQ(node.text(), "\"a\\\"b\\n\\u001B[31m\"");
+  node.value = std::string(1000, 'x');
+  EXPECT_LT(node.text().size(), 130u);
+}
+
+}  // namespace
+}  // namespace optim_offload

@@ -1,0 +1,22 @@
+// Settings that the sanitizers' runtimes ask the program for, so that a test run by hand has them
+// too. torch itself is not built with sanitizers.
+
+#if defined(__SANITIZE_THREAD__)
+extern "C" const char* __tsan_default_suppressions();
+extern "C" const char* __tsan_default_suppressions() {
+  // Waits inside these are invisible, so that what they order looks like a race.
+  return "called_from_lib:libgomp.so\n"
+         "called_from_lib:libtorch_cpu.so\n"
+         "called_from_lib:libtorch_cuda.so\n"
+         "race:libtorch_cpu.so\n"
+         "race:libc10.so\n";
+}
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() {
+  // CUDA maps memory where the sanitizer keeps its shadow gap.
+  return "protect_shadow_gap=0";
+}
+#endif

@@ -194,6 +194,8 @@ TEST(Cuda, SaveAndLoadKeepNoDeviceMemory_CUDA) {
     EXPECT_EQ(peak_allocated(), before) << "save() used device memory";
     load_saved(wrapped, archive);
     EXPECT_EQ(peak_allocated(), before) << "an archive of CPU tensors needs no device memory";
+    load_saved(wrapped, archive, device.device());
+    EXPECT_EQ(allocated(), before) << "a copy of the state stayed on the device";
   }
 }
 

@@ -86,7 +86,7 @@ class Case {
       case 5:
         log_ << "\n  new plain optimizer from the wrapped one's archive";
         plain_ = make_base(recipe_, shape_.group(plain_model_));
-        return load_saved(*plain_, saved(*wrapped_));
+        return load_saved(*plain_, saved(*wrapped_), device_);
       case 6:
         log_ << "\n  released and wrapped again";
         return wrap(wrapped_->release());

@@ -1,4 +1,6 @@
 // Groups and state change hands: new groups, release, a second wrapper, destruction.
+#include <thread>
+
 #include <gtest/gtest.h>
 #include <torch/optim/adamw.h>
 
@@ -156,11 +158,25 @@ OFFLOAD_TEST(Lending, DestroyedInTheMiddle) {
     const auto archive = saved(*twins.wrapped);
     twins.wrapped.reset();
     auto base = make_base(recipe("Adam"), {twins.wrapped_model.tensors()});
-    load_saved(*base, archive);
+    load_saved(*base, archive, device.device());
     twins.gradients();
     twins.plain->step();
     base->step();
     EXPECT_TRUE(same_parameters(twins.plain_model, twins.wrapped_model));
+  }
+}
+
+OFFLOAD_TEST(Lending, MadeInOneThreadSteppedInOthers) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe("AdamW"), offload_options(mode, 1024));
+    for (int step = 0; step < 3; ++step) {
+      twins.gradients();
+      twins.plain->step();
+      std::thread([&] { twins.wrapped->step(); }).join();
+    }
+    std::thread([&] { ASSERT_TRUE(twins.same()); }).join();
+    std::thread([&] { twins.wrapped.reset(); }).join();
   }
 }
 

@@ -3,6 +3,7 @@
 #include <torch/optim/adamw.h>
 #include <torch/optim/schedulers/reduce_on_plateau_scheduler.h>
 #include <torch/optim/schedulers/step_lr.h>
+#include <torch/optim/sgd.h>
 
 #include "support/blend.h"
 #include "support/twins.h"
@@ -78,6 +79,27 @@ OFFLOAD_TEST(Scheduler, AnyOptionChangedBetweenSteps) {
     }
     twins.steps(2);
     ASSERT_TRUE(twins.same());
+  }
+}
+
+// Parameters that had no state get some when an option asks for it.
+OFFLOAD_TEST(Scheduler, MomentumTurnedOnLater) {
+  const Recipe sgd = {.name = "SGD", .make = [](const Groups& groups) {
+                        return std::make_unique<torch::optim::SGD>(groups.at(0),
+                                                                   torch::optim::SGDOptions(0.1));
+                      }};
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), sgd, offload_options(mode, 1024));
+    twins.steps(2);
+    EXPECT_TRUE(twins.wrapped->state().empty());
+    for (auto* optimizer :
+         {twins.plain.get(), static_cast<torch::optim::Optimizer*>(twins.wrapped.get())}) {
+      static_cast<torch::optim::SGDOptions&>(optimizer->param_groups()[0].options()).momentum(0.9);
+    }
+    twins.steps(3);
+    ASSERT_TRUE(twins.same());
+    EXPECT_FALSE(twins.wrapped->state().empty());
   }
 }
 

@@ -36,12 +36,12 @@ void expect_each_before_or_after(const Twins& twins, const Model& before_model,
   }
 }
 
-OFFLOAD_TEST(Throws, InTheBaseAtEachParameter) {
+OFFLOAD_TEST(Throws, InTheBase) {
   const auto specs = small_decoder(2);
   const auto faulty = recipe_of<FaultyBlend>("FaultyBlend");
   for (const auto mode : kModes) {
     for (const int earlier_steps : {0, 2}) {
-      for (int at = 1; at <= static_cast<int>(specs.size()); ++at) {
+      for (int at = 1; at <= static_cast<int>(specs.size()); at += 2) {
         SCOPED_TRACE(::testing::Message() << to_string(mode) << " after " << earlier_steps
                                           << " steps, at parameter " << at);
         Twins twins(device, specs, faulty, offload_options(mode, 4096));
@@ -100,7 +100,7 @@ OFFLOAD_TEST(Throws, InTheBaseAmongTiles) {
   const auto specs = small_decoder(2);
   for (const auto mode : kChunkedModes) {
     for (const int earlier_steps : {0, 1}) {
-      for (const size_t at : {1, 2, 3, 5, 8, 12}) {
+      for (const size_t at : {1, 2, 5, 12}) {
         if (!device.copies() && at > specs.size()) continue;  // Nothing is tiled there.
         SCOPED_TRACE(::testing::Message()
                      << to_string(mode) << " after " << earlier_steps << " steps, at call " << at);

@@ -9,6 +9,18 @@
 
 namespace optim_offload::state {
 
+/// Makes `handle`, and with it every handle that shares its TensorImpl, a tensor over the memory of
+/// `target`. Does what `Tensor::set_data` does, without its way through the dispatcher, which costs
+/// more than the rest of the work on a small tensor.
+inline void point_at(const at::Tensor& handle, const at::Tensor& target) {
+  c10::TensorImpl* impl = handle.unsafeGetTensorImpl();
+  if (impl->autograd_meta() == nullptr) {
+    impl->shallow_copy_from(target.getIntrusivePtr());
+  } else {
+    handle.set_data(target);  // has a gradient accumulator to reset
+  }
+}
+
 /// A state tensor that rests on the host and visits the device.
 struct StateTensor {
   std::string name;
@@ -18,9 +30,17 @@ struct StateTensor {
   bool shaped = false;  ///< Has sizes and strides of the parameter, so that tiles can cut it.
 
   std::byte* host_data() const { return static_cast<std::byte*>(home.mutable_data_ptr()); }
-  bool is_home() const { return handle.const_data_ptr() == home.const_data_ptr(); }
+  bool is_home() const {
+    return storage_of(handle) == storage_of(home) &&
+           handle.storage_offset() == home.storage_offset();
+  }
   void go_home() const {
-    if (!is_home()) handle.set_data(home);
+    if (!is_home()) point_at(handle, home);
+  }
+
+ private:
+  static const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
+    return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
   }
 };
 

@@ -48,7 +48,8 @@ void PieceStep::swap_params() {
 
 void PieceStep::enter() {
   for (const BoundView& view : piece_.views) {
-    context_.registry.members()[view.member].record.moved[view.tensor].handle.set_data(view.device);
+    const auto& record = context_.registry.members()[view.member].record;
+    state::point_at(record.moved[view.tensor].handle, view.device);
   }
 }
 

@@ -26,7 +26,7 @@ void readme() {
   Net model;
   const auto batches = make_batches(3);
   const auto* loader = &batches;
-  // clang-format off
+// clang-format off
   // [readme]
   #include <optim_offload/cpu_offload_optimizer.h>
 

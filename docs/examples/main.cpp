@@ -1,5 +1,5 @@
-// Runs the examples. They are cut into pieces and copied on any machine: a simulated device stands in
-// for the GPU.
+// Runs the examples. They are cut into pieces and copied on any machine: a simulated device stands
+// in for the GPU.
 #include <filesystem>
 #include <iostream>
 #include <string>

@@ -22,11 +22,12 @@ std::unique_ptr<torch::optim::Optimizer> make_base(Net& model) {
 
 }  // namespace
 
+// As in the README, whose lines are longer.
+// clang-format off
 void readme() {
   Net model;
   const auto batches = make_batches(3);
   const auto* loader = &batches;
-// clang-format off
   // [readme]
   #include <optim_offload/cpu_offload_optimizer.h>
 
@@ -41,8 +42,8 @@ void readme() {
     optimizer.step();
   }
   // [readme]
-  // clang-format on
 }
+// clang-format on
 
 void options() {
   Net model;

@@ -11,18 +11,18 @@
 #include "transfer/simulated_device.h"
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::cerr << "usage: optim_offload_doc_examples CONFIG.TOML FOLDER\n";
+  if (argc < 3) {
+    std::cerr << "usage: optim_offload_doc_examples FOLDER CONFIG.TOML ...\n";
     return 2;
   }
-  const std::string folder = argv[2];
+  const std::string folder = argv[1];
   std::filesystem::create_directories(folder);
   torch::manual_seed(1);
   {
     const optim_offload::transfer::ScopedSimulatedDevice device;
     examples::readme();
     examples::options();
-    examples::from_toml(argv[1]);
+    for (int i = 2; i < argc; ++i) examples::from_toml(argv[i]);
     examples::loop();
     examples::closure();
     examples::parameter_groups();

@@ -27,8 +27,9 @@ void CPUOffloadOptimizer::load(torch::serialize::InputArchive& archive) {
   self.settle(state_, /*loaded=*/true);
 }
 
-void CPUOffloadOptimizer::Impl::rehearse_load(torch::serialize::InputArchive& archive,
-                                              std::vector<torch::optim::OptimizerParamGroup> groups) {
+void CPUOffloadOptimizer::Impl::rehearse_load(
+    torch::serialize::InputArchive& archive,
+    std::vector<torch::optim::OptimizerParamGroup> groups) {
   groups.swap(base->param_groups());
   try {
     base->load(archive);
@@ -49,9 +50,10 @@ void CPUOffloadOptimizer::Impl::rehearse_load(torch::serialize::InputArchive& ar
     try {
       throw;
     } catch (c10::Error& error) {
-      error.add_context("[optim_offload] load() failed; groups, options and state are as before it. Check "
-                        "that the checkpoint is whole and was written by the same kind of optimizer "
-                        "over the same groups");
+      error.add_context(
+          "[optim_offload] load() failed; groups, options and state are as before it. Check "
+          "that the checkpoint is whole and was written by the same kind of optimizer "
+          "over the same groups");
       throw;
     }
   }

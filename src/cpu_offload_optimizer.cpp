@@ -4,15 +4,10 @@
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
-#include <torch/optim/adagrad.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/adamw.h>
-#include <torch/optim/lbfgs.h>
-#include <torch/optim/rmsprop.h>
-#include <torch/optim/sgd.h>
 
 #include "error.h"
 #include "offload_impl.h"
+#include "optimizers/add_group.h"
 #include "state/loan.h"
 #include "step/modes.h"
 
@@ -23,8 +18,9 @@ constexpr int64_t kSmallestPiece = 1024;  // bytes
 
 void check(const torch::optim::Optimizer* base, const OffloadOptions& options) {
   OFFLOAD_CHECK(base != nullptr, "the base optimizer is null; pass a std::unique_ptr to one");
-  OFFLOAD_CHECK(dynamic_cast<const CPUOffloadOptimizer*>(base) == nullptr,
-                "the base is a CPUOffloadOptimizer already; pass the optimizer itself, or release() it");
+  OFFLOAD_CHECK(
+      dynamic_cast<const CPUOffloadOptimizer*>(base) == nullptr,
+      "the base is a CPUOffloadOptimizer already; pass the optimizer itself, or release() it");
   OFFLOAD_CHECK(options.chunked() || !options.stream(),
                 "stream needs chunked (stream = true, chunked = false); set chunked(true) too");
   OFFLOAD_CHECK(options.piece_bytes() >= kSmallestPiece, "piece_bytes is too small (",
@@ -33,15 +29,8 @@ void check(const torch::optim::Optimizer* base, const OffloadOptions& options) {
                 "); give at least 2, better 3");
   OFFLOAD_CHECK(!options.chunked() || !optimizer_traits(*base).couples_parameters,
                 "this optimizer couples its parameters, so it cannot be stepped in pieces (",
-                c10::demangle(typeid(*base).name()), ", chunked = true); set chunked(false): all at once works");
-}
-
-/// Whether LibTorch's add_param_group() knows the type; it drops options of other types.
-bool known_to_libtorch(const torch::optim::OptimizerOptions& options) {
-  using namespace torch::optim;
-  return dynamic_cast<const AdamOptions*>(&options) || dynamic_cast<const AdamWOptions*>(&options) ||
-         dynamic_cast<const SGDOptions*>(&options) || dynamic_cast<const RMSpropOptions*>(&options) ||
-         dynamic_cast<const AdagradOptions*>(&options) || dynamic_cast<const LBFGSOptions*>(&options);
+                c10::demangle(typeid(*base).name()),
+                ", chunked = true); set chunked(false): all at once works");
 }
 
 }  // namespace
@@ -79,18 +68,18 @@ torch::Tensor CPUOffloadOptimizer::step(LossClosure closure) {
   const auto begun = std::chrono::steady_clock::now();
   self.registry.refresh(param_groups_);
   self.settle(state_, /*loaded=*/false);
-  self.plan.update(self.registry, closure != nullptr && !chunked);
+  self.plan.update(self.registry, param_groups_, closure != nullptr && !chunked);
 
-  const state::Loan loan(*this, *self.base);
+  state::Loan loan(*this, *self.base);
+  if (!chunked && closure != nullptr) {
+    base_closure = [&loan, closure] { return loan.call(closure); };
+  }
   return self.run(std::move(base_closure), begun);
 }
 
 void CPUOffloadOptimizer::add_param_group(const torch::optim::OptimizerParamGroup& param_group) {
   impl();
-  Optimizer::add_param_group(param_group);
-  if (param_group.has_options() && !known_to_libtorch(param_group.options())) {
-    param_groups_.back().set_options(param_group.options().clone());
-  }
+  add_group_keeping_options(*this, param_group);
   try {
     impl_->registry.refresh(param_groups_);
   } catch (...) {

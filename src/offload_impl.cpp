@@ -8,9 +8,10 @@
 
 namespace optim_offload {
 
-CPUOffloadOptimizer::Impl::Impl(std::unique_ptr<torch::optim::Optimizer> base_optimizer,
-                                const torch::OrderedDict<std::string, torch::Tensor>& named_parameters,
-                                OffloadOptions offload_options)
+CPUOffloadOptimizer::Impl::Impl(
+    std::unique_ptr<torch::optim::Optimizer> base_optimizer,
+    const torch::OrderedDict<std::string, torch::Tensor>& named_parameters,
+    OffloadOptions offload_options)
     : base(std::move(base_optimizer)),
       options(std::move(offload_options)),
       traits(optimizer_traits(*base)),
@@ -20,34 +21,39 @@ CPUOffloadOptimizer::Impl::Impl(std::unique_ptr<torch::optim::Optimizer> base_op
 
 void CPUOffloadOptimizer::Impl::settle(state::StateMap& states, bool loaded) {
   host.settle(
-      registry, states, [this](c10::Device device) { return plan.lane(device).link.get(); }, loaded);
+      registry, states, [this](c10::Device device) { return plan.lane(device).link.get(); },
+      loaded);
 }
 
-size_t CPUOffloadOptimizer::Impl::numel_without_state() const {
-  size_t numel = 0;
-  for (const state::Member& member : registry.members()) {
-    if (member.record.object == nullptr && !member.stateless && member.param.grad().defined()) {
-      numel += static_cast<size_t>(member.param.numel());
-    }
-  }
-  return numel;
-}
+namespace {
+
+/// Ends what the arena was told to expect, also after a throw.
+struct Trim {
+  memory::Arena& arena;
+  ~Trim() { arena.trim(); }
+};
+
+}  // namespace
 
 torch::Tensor CPUOffloadOptimizer::Impl::run(LossClosure closure,
                                              std::chrono::steady_clock::time_point begun) {
-  step::StepContext context{
-      .base = *base, .registry = registry, .host = host, .traits = traits, .closure = std::move(closure),
-      .ratio = state::StateRatio(registry.members()), .numel_without_state = numel_without_state()};
-  const bool makes_state = context.numel_without_state > 0;
+  step::StepContext context{.base = *base,
+                            .registry = registry,
+                            .host = host,
+                            .traits = traits,
+                            .closure = std::move(closure),
+                            .plan = plan};
   if (options.chunked() && context.closure != nullptr) {
     context.closure = [&context, loss = std::move(context.closure)] {
-      OFFLOAD_CHECK(++context.closure_calls == 1,
-                    "the optimizer evaluates the closure more than once in a step (", context.closure_calls,
-                    " times), which chunked modes cannot do; set chunked(false): all at once works");
+      OFFLOAD_CHECK(
+          ++context.closure_calls == 1,
+          "the optimizer evaluates the closure more than once in a step (", context.closure_calls,
+          " times), which chunked modes cannot do; set chunked(false): all at once works");
       return loss();
     };
   }
-  context.queued = begun;
+  const Trim trim{host.arena()};
+  context.clock.begun = context.clock.queued = begun;
   if (plan.piece_count() == 0) {
     context.result = base->step(context.closure);
   } else if (!options.chunked()) {
@@ -57,9 +63,7 @@ torch::Tensor CPUOffloadOptimizer::Impl::run(LossClosure closure,
   } else {
     step::step_sequential(context, plan);
   }
-  if (makes_state) host.arena().trim();
 
-  const std::chrono::duration<double> queued = context.queued - begun;
   const std::chrono::duration<double> total = std::chrono::steady_clock::now() - begun;
   ++stats.steps;
   stats.chunks = static_cast<int64_t>(registry.chunks().size());
@@ -68,7 +72,8 @@ torch::Tensor CPUOffloadOptimizer::Impl::run(LossClosure closure,
   stats.h2d_bytes = static_cast<int64_t>(context.h2d_bytes);
   stats.d2h_bytes = static_cast<int64_t>(context.d2h_bytes);
   stats.seconds = total.count();
-  stats.host_seconds = queued.count();
+  stats.queue_seconds = context.clock.queue_seconds();
+  stats.host_seconds = context.clock.host_seconds();
   stats.peak_slot_bytes = static_cast<int64_t>(context.slot_bytes + context.peak_held_bytes);
   stats.largest_piece_bytes = static_cast<int64_t>(plan.largest_piece_bytes());
   stats.oversize_piece = plan.oversize_piece();

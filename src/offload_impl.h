@@ -13,7 +13,8 @@
 
 namespace optim_offload {
 
-/// What CPUOffloadOptimizer holds. Between calls groups and state are the wrapper's, not the base's.
+/// What CPUOffloadOptimizer holds. Between calls groups and state are the wrapper's, not the
+/// base's.
 class CPUOffloadOptimizer::Impl {
  public:
   Impl(std::unique_ptr<torch::optim::Optimizer> base_optimizer,
@@ -23,14 +24,16 @@ class CPUOffloadOptimizer::Impl {
   /// Brings what is in `states` home.
   void settle(state::StateMap& states, bool loaded);
 
-  /// Steps the base, which holds groups and state, as the options say. `begun`: when the step began.
+  /// Steps the base, which holds groups and state, as the options say. `begun`: when the step
+  /// began.
   torch::Tensor run(LossClosure closure, std::chrono::steady_clock::time_point begun);
 
   /// Moves all state from the host to its parameters' devices.
   void leave_home();
 
   /// Reads `archive` into a copy of the groups, so that one that does not fit changes nothing.
-  void rehearse_load(torch::serialize::InputArchive& archive, std::vector<torch::optim::OptimizerParamGroup> groups);
+  void rehearse_load(torch::serialize::InputArchive& archive,
+                     std::vector<torch::optim::OptimizerParamGroup> groups);
 
   std::unique_ptr<torch::optim::Optimizer> base;
   OffloadOptions options;
@@ -39,9 +42,6 @@ class CPUOffloadOptimizer::Impl {
   state::HostState host;
   step::StepPlan plan;
   OffloadStats stats;
-
- private:
-  size_t numel_without_state() const;
 };
 
 }  // namespace optim_offload

@@ -38,7 +38,7 @@ struct BenchOptions {
   bool simulate = false;
   int64_t link_repeats = 3;
 
-  int64_t piece_mib = 64;
+  int64_t piece_mib = OffloadOptions().piece_bytes() >> 20;
   int64_t slots = 3;
   PinMemory pin = PinMemory::Preferred;
 

@@ -16,7 +16,12 @@ void allocate(benchmark::State& state) {
   const int64_t blocks = (int64_t{64} << 10) / state.range(0);
   const auto options = at::TensorOptions().dtype(at::kFloat);
   memory::Arena arena(PinMemory::Off);
-  arena.expect(size_t{64} << 20);
+  const auto blocks_and_anchor = static_cast<size_t>(blocks) + 1;
+  arena.expect([blocks_and_anchor, elements] {
+    std::vector<size_t> bytes(blocks_and_anchor, static_cast<size_t>(elements) * 4);
+    bytes.front() = 256;
+    return bytes;
+  });
   // Keeps the slab alive from round to round.
   const auto first = arena.allocate({1}, {1}, options, memory::LockFor::Nobody);
   std::vector<at::Tensor> held;

@@ -28,7 +28,7 @@ namespace optim_offload {
 ///     optim_cpu_offload_chunked = true    # needs optim_cpu_offload
 ///     optim_cpu_offload_stream = true     # needs optim_cpu_offload_chunked
 ///     optim_cpu_offload_pin_memory = true # or false, or "required"
-///     optim_cpu_offload_piece_mib = 64
+///     optim_cpu_offload_piece_mib = 40
 ///     optim_cpu_offload_slots = 3
 ///     optim_cpu_offload_layer_pattern = 'layers\.(\d+)\.'
 ///

@@ -34,7 +34,8 @@ struct OffloadOptions {
   /// Bytes of optimizer state per piece, the unit that is copied and stepped. Too small: the cost
   /// of launching copies and kernels shows. Too large: more GPU memory, and a longer fill and
   /// drain of the pipeline. At least 1 KiB; multiples of 256 bytes are used.
-  TORCH_ARG(int64_t, piece_bytes) = int64_t{64} << 20;
+  /// docs/performance.md has what was measured.
+  TORCH_ARG(int64_t, piece_bytes) = int64_t{40} << 20;
 
   /// Device buffers of piece size that the streamed step uses in turn. Two leave the link idle at
   /// times; more than four only cost memory. At least 2.

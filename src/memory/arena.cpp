@@ -13,7 +13,6 @@ namespace {
 
 // Large enough that a piece seldom crosses two slabs, small enough that the first is there soon.
 constexpr size_t kSlabBytes = size_t{1} << 30;
-constexpr size_t kSmallestSlab = size_t{64} << 10;
 
 }  // namespace
 
@@ -34,11 +33,11 @@ at::Tensor Arena::allocate(at::IntArrayRef sizes, at::IntArrayRef strides,
                            const at::TensorOptions& options, LockFor lock_for) {
   const auto host = options.device(at::kCPU).requires_grad(false);
   const size_t bytes = align_up(extent_bytes(sizes, strides, host.dtype().itemsize()));
-  if (bytes == 0) return at::empty_strided(sizes, strides, host);
+  if (bytes == 0) return at::empty_strided(sizes, strides, host);  // nothing to rest
 
   auto slab = slab_with(bytes, lock_for);
   std::byte* data = slab->allocate(bytes);
-  expected_ -= std::min(expected_, bytes);
+  ++allocated_since_;
   return at::from_blob(
       data, sizes, strides, [slab, data, bytes](void*) { slab->free(data, bytes); }, host);
 }
@@ -55,29 +54,43 @@ std::shared_ptr<Slab> Arena::slab_with(size_t bytes, LockFor lock_for) {
     if (fits(*slab)) return *slab;
   }
 
+  slabs_.push_back(new_slab(bytes, lock_for));
+  return slabs_.back();
+}
+
+std::shared_ptr<Slab> Arena::new_slab(size_t bytes, LockFor lock_for) {
+  std::vector<size_t> upcoming;
+  if (forecast_) upcoming = forecast_();
+  upcoming.erase(upcoming.begin(), upcoming.begin() + static_cast<ptrdiff_t>(std::min(
+                                                          allocated_since_, upcoming.size())));
+  if (upcoming.empty() || upcoming.front() != bytes)
+    upcoming = {bytes};  // it foresaw something else
+
+  auto next = upcoming.begin();
+  const auto take_slab = [&] {
+    size_t size = *next++;
+    while (next != upcoming.end() && size + *next <= kSlabBytes) size += *next++;
+    return size;
+  };
+  const size_t size = take_slab();
   std::shared_ptr<Slab> slab;
   if (next_.valid() && next_lock_for_ == lock_for) {
     slab = next_.get();
     if (slab->size() < bytes) slab = nullptr;
   }
-  if (slab == nullptr) {
-    const size_t size = std::max({bytes, std::min(expected_, kSlabBytes), kSmallestSlab});
-    slab = std::make_shared<Slab>(size, lock_for, pin_);
-  }
-  slabs_.push_back(slab);
-
-  const size_t later = expected_ - std::min(expected_, slab->size());
-  if (later > 0 && !next_.valid()) {
+  if (slab == nullptr) slab = std::make_shared<Slab>(size, lock_for, pin_);
+  if (next != upcoming.end() && !next_.valid()) {
     next_lock_for_ = lock_for;
-    next_ = std::async(std::launch::async, [size = std::min(later, kSlabBytes), lock_for, pin = pin_] {
-      return std::make_shared<Slab>(size, lock_for, pin);
+    next_ = std::async(std::launch::async, [later = take_slab(), lock_for, pin = pin_] {
+      return std::make_shared<Slab>(later, lock_for, pin);
     });
   }
   return slab;
 }
 
-void Arena::trim() {
-  expected_ = 0;
+void Arena::trim() noexcept {
+  if (!forecast_ && !next_.valid()) return;
+  forecast_ = nullptr;
   if (next_.valid()) {
     try {
       next_.get();

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -22,26 +24,33 @@ class Arena {
  public:
   explicit Arena(PinMemory pin) : pin_(pin) {}
 
-  /// Says how much will be allocated from now on, all told. New slabs are made no larger than
-  /// that, and the one after the next already in the background.
-  void expect(size_t bytes) { expected_ = bytes; }
+  /// Aligned bytes of the tensors that will be allocated from now on, in order; only asked for
+  /// where a new slab is due. Slabs are then cut to fit them, and the next one is made in the
+  /// background.
+  using Forecast = std::function<std::vector<size_t>()>;
+  void expect(Forecast forecast) {
+    forecast_ = std::move(forecast);
+    allocated_since_ = 0;
+  }
 
   /// A CPU tensor of the given type, sizes and strides that owns a block of its own, aligned to
   /// kAlignment. Content is undefined.
-  at::Tensor allocate(at::IntArrayRef sizes, at::IntArrayRef strides, const at::TensorOptions& options,
-                      LockFor lock_for);
+  at::Tensor allocate(at::IntArrayRef sizes, at::IntArrayRef strides,
+                      const at::TensorOptions& options, LockFor lock_for);
 
   /// Forgets slabs that hold nothing and the one made in advance. Called when all is placed.
-  void trim();
+  void trim() noexcept;
 
   size_t locked_bytes() const;
   size_t pageable_bytes() const;
 
  private:
   std::shared_ptr<Slab> slab_with(size_t bytes, LockFor lock_for);
+  std::shared_ptr<Slab> new_slab(size_t bytes, LockFor lock_for);
 
   PinMemory pin_;
-  size_t expected_ = 0;
+  Forecast forecast_;
+  size_t allocated_since_ = 0;  // tensors, since the forecast was given
   std::vector<std::shared_ptr<Slab>> slabs_;
   std::future<std::shared_ptr<Slab>> next_;
   LockFor next_lock_for_ = LockFor::Nobody;

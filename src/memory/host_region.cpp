@@ -28,7 +28,8 @@ size_t page_size() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 void touch(std::byte* data, size_t size) {
   const size_t page = page_size();
   const size_t threads = std::clamp<size_t>(
-      size / kTouchBlock, 1, std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMaxTouchThreads));
+      size / kTouchBlock, 1,
+      std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMaxTouchThreads));
   const size_t share = align_up((size + threads - 1) / threads, kHugePage);
   std::vector<std::jthread> pool;
   for (size_t begin = 0; begin < size; begin += share) {
@@ -52,11 +53,13 @@ std::string memlock_limit() {
 }  // namespace
 
 HostRegion::HostRegion(size_t bytes, LockFor lock_for, PinMemory pin)
-    : size_(align_up(bytes, page_size())), lock_for_(pin == PinMemory::Off ? LockFor::Nobody : lock_for) {
+    : size_(align_up(bytes, page_size())),
+      lock_for_(pin == PinMemory::Off ? LockFor::Nobody : lock_for) {
   // One page more than is used or locked, so that two regions never touch and no copy spans both.
-  void* mapped = mmap(nullptr, size_ + page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  OFFLOAD_CHECK(mapped != MAP_FAILED, "no host memory for optimizer state (", size_, " bytes: ",
-                std::strerror(errno), "); free memory or raise the limit (ulimit -v)");
+  void* mapped = mmap(nullptr, size_ + page_size(), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  OFFLOAD_CHECK(mapped != MAP_FAILED, "no host memory for optimizer state (", size_,
+                " bytes: ", std::strerror(errno), "); free memory or raise the limit (ulimit -v)");
   data_ = static_cast<std::byte*>(mapped);
   // Advice only: without huge pages locking takes longer, and a child that forks shares pages.
   static_cast<void>(madvise(data_, size_, MADV_HUGEPAGE));

@@ -13,7 +13,8 @@ namespace optim_offload::memory {
 /// A region cut into blocks, first fit. Thread-safe.
 class Slab {
  public:
-  Slab(size_t bytes, LockFor lock_for, PinMemory pin) : region_(bytes, lock_for, pin), lock_for_(lock_for) {
+  Slab(size_t bytes, LockFor lock_for, PinMemory pin)
+      : region_(bytes, lock_for, pin), lock_for_(lock_for) {
     free_[0] = region_.size();
   }
 

@@ -14,8 +14,9 @@ std::regex compile(const std::string& pattern) {
   try {
     regex = std::regex(pattern);
   } catch (const std::regex_error& error) {
-    OFFLOAD_CHECK(false, "layer_pattern is not a regular expression (\"", pattern, "\": ",
-                  error.what(), "); write an ECMAScript one, such as \"layers\\.(\\d+)\\.\"");
+    OFFLOAD_CHECK(false, "layer_pattern is not a regular expression (\"", pattern,
+                  "\": ", error.what(),
+                  "); write an ECMAScript one, such as \"layers\\.(\\d+)\\.\"");
   }
   OFFLOAD_CHECK(regex.mark_count() >= 1, "layer_pattern captures no layer number (\"", pattern,
                 "\"); put the number in a group, such as \"layers\\.(\\d+)\\.\"");

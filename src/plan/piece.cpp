@@ -9,14 +9,14 @@ namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Elements per tile: as equal as alignment allows, none above `piece_bytes` of state.
+/// Elements per tile: as many as fit. All full tiles of a model so have one size, and with them the
+/// base's temporaries, which the caching allocator then serves from the same few blocks; tiles of
+/// equal size within each parameter would need blocks of many sizes.
 int64_t tile_length(const ParamSize& size, size_t piece_bytes) {
   const double bytes_per_element =
       static_cast<double>(size.state_bytes) / static_cast<double>(size.numel);
   const auto fitting = static_cast<int64_t>(static_cast<double>(piece_bytes) / bytes_per_element);
-  const int64_t longest = std::max(fitting / kTileAlignment, int64_t{1}) * kTileAlignment;
-  const int64_t tiles = ceil_div(size.numel, longest);
-  return ceil_div(ceil_div(size.numel, tiles), kTileAlignment) * kTileAlignment;
+  return std::max(fitting / kTileAlignment, int64_t{1}) * kTileAlignment;
 }
 
 void append_tiles(std::vector<Piece>& pieces, const Chunk& chunk, size_t chunk_index, size_t param,
@@ -35,8 +35,8 @@ void append_tiles(std::vector<Piece>& pieces, const Chunk& chunk, size_t chunk_i
 
 }  // namespace
 
-std::vector<Piece> plan_pieces(const std::vector<Chunk>& chunks, const std::vector<ParamSize>& sizes,
-                               size_t piece_bytes) {
+std::vector<Piece> plan_pieces(const std::vector<Chunk>& chunks,
+                               const std::vector<ParamSize>& sizes, size_t piece_bytes) {
   std::vector<Piece> pieces;
   bool open = false;  // whether the last piece takes further parameters
   for (size_t c = 0; c < chunks.size(); ++c) {

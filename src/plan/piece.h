@@ -42,9 +42,9 @@ struct Piece {
 inline constexpr int64_t kTileAlignment = 64;
 
 /// Cuts chunks into pieces of at most `piece_bytes`, in order. Small neighbouring chunks of one
-/// device share a piece. A parameter whose state alone is larger becomes tiles of equal size, or,
-/// where it may not be cut, a piece of its own above the bound.
-std::vector<Piece> plan_pieces(const std::vector<Chunk>& chunks, const std::vector<ParamSize>& sizes,
-                               size_t piece_bytes);
+/// device share a piece. A parameter whose state alone is larger becomes tiles, all full but
+/// the last, or, where it may not be cut, a piece of its own above the bound.
+std::vector<Piece> plan_pieces(const std::vector<Chunk>& chunks,
+                               const std::vector<ParamSize>& sizes, size_t piece_bytes);
 
 }  // namespace optim_offload::plan

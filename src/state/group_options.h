@@ -29,8 +29,8 @@ class GroupOptions {
 
   void before_piece(size_t piece);
 
-  /// Throws where a group in `stepped` (those with parameters in the piece just stepped) ends with other options
-  /// than it did after an earlier piece, naming group and values.
+  /// Throws where a group in `stepped` (those with parameters in the piece just stepped) ends with
+  /// other options than it did after an earlier piece, naming group and values.
   void after_piece(const std::vector<size_t>& stepped);
 
  private:

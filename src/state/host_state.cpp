@@ -15,8 +15,9 @@ namespace {
 
 void copy_on_host(std::byte* dst, const std::byte* src, size_t bytes) {
   constexpr int64_t kBlock = int64_t{4} << 20;  // bytes per task: large against a task's cost
-  at::parallel_for(0, static_cast<int64_t>(bytes), kBlock,
-                   [&](int64_t begin, int64_t end) { std::memcpy(dst + begin, src + begin, end - begin); });
+  at::parallel_for(0, static_cast<int64_t>(bytes), kBlock, [&](int64_t begin, int64_t end) {
+    std::memcpy(dst + begin, src + begin, end - begin);
+  });
 }
 
 bool at_home(const StateRecord& record) {
@@ -24,7 +25,8 @@ bool at_home(const StateRecord& record) {
                      [](const StateTensor& tensor) { return tensor.is_home(); });
 }
 
-/// Reads the member's state anew. Tensors already at home keep it; the others are listed in `moves`.
+/// Reads the member's state anew. Tensors already at home keep it; the others are listed in
+/// `moves`.
 void reread(Member& member, const torch::optim::OptimizerParamState& object, bool loaded,
             std::vector<HostState::Move>& list) {
   StateRecord old = std::exchange(member.record, StateRecord{});
@@ -39,16 +41,15 @@ void reread(Member& member, const torch::optim::OptimizerParamState& object, boo
       continue;
     }
     // A scalar that was known to visit the device does so also when an archive brings it.
-    const bool visited = std::any_of(old.moved.begin(), old.moved.end(), [&](const StateTensor& t) {
-      return t.name == found.name;
-    });
+    const bool visited = std::any_of(old.moved.begin(), old.moved.end(),
+                                     [&](const StateTensor& t) { return t.name == found.name; });
     if (!moves(found.name, found.tensor, member.param, loaded) && !(loaded && visited)) {
       member.record.resident.push_back(found.tensor);
       continue;
     }
-    const bool twice = std::any_of(
-        member.record.moved.begin(), member.record.moved.end(),
-        [&](const StateTensor& t) { return t.handle.is_same(found.tensor); });
+    const bool twice =
+        std::any_of(member.record.moved.begin(), member.record.moved.end(),
+                    [&](const StateTensor& t) { return t.handle.is_same(found.tensor); });
     if (twice) continue;
     StateTensor waiting;
     waiting.handle = found.tensor;
@@ -72,7 +73,8 @@ memory::LockFor lock_for(c10::Device device) {
 }
 
 StateTensor HostState::make_home(const FoundTensor& found, at::IntArrayRef sizes,
-                                 at::IntArrayRef strides, const at::Tensor& param, at::Tensor home) {
+                                 at::IntArrayRef strides, const at::Tensor& param,
+                                 at::Tensor home) {
   StateTensor tensor;
   tensor.name = found.name;
   tensor.handle = found.tensor;
@@ -85,12 +87,12 @@ StateTensor HostState::make_home(const FoundTensor& found, at::IntArrayRef sizes
 }
 
 void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of) {
-  size_t expected = 0;
+  std::vector<size_t> expected;
   for (const Move& move : list) {
     if (move.member->record.moved[move.index].home.defined()) continue;
-    expected += align_up(memory::extent_bytes(move.found.tensor));
+    expected.push_back(align_up(memory::extent_bytes(move.found.tensor)));
   }
-  arena_.expect(expected);
+  arena_.expect([expected = std::move(expected)] { return expected; });
 
   std::set<transfer::Link*> used;
   for (Move& move : list) {
@@ -98,7 +100,8 @@ void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of) {
     StateTensor home = make_home(move.found, tensor.sizes(), tensor.strides(), move.member->param,
                                  move.member->record.moved[move.index].home);
     if (tensor.device().is_cpu()) {
-      copy_on_host(home.host_data(), static_cast<const std::byte*>(tensor.const_data_ptr()), home.bytes);
+      copy_on_host(home.host_data(), static_cast<const std::byte*>(tensor.const_data_ptr()),
+                   home.bytes);
     } else {
       transfer::Link* link = link_of(tensor.device());
       const transfer::Copy copy{home.host_data(), tensor.const_data_ptr(), home.bytes};

@@ -18,6 +18,18 @@ class Loan {
   Loan(const Loan&) = delete;
   Loan& operator=(const Loan&) = delete;
 
+  /// Calls the user's closure with groups and state back at the wrapper, as it may use them (most
+  /// closures call zero_grad()), and lends them again.
+  torch::Tensor call(const torch::optim::Optimizer::LossClosure& closure) {
+    struct Lend {
+      Loan& loan;
+      ~Lend() { loan.swap(); }
+    };
+    swap();
+    const Lend again{*this};
+    return closure();
+  }
+
  private:
   void swap() noexcept {
     wrapper_.param_groups().swap(base_.param_groups());

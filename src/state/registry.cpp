@@ -26,7 +26,8 @@ bool Registry::matches(const std::vector<torch::optim::OptimizerParamGroup>& gro
   size_t i = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
     for (const at::Tensor& param : groups[g].params()) {
-      if (i == members_.size() || members_[i].group != g || !members_[i].param.is_same(param)) return false;
+      if (i == members_.size() || members_[i].group != g || !members_[i].param.is_same(param))
+        return false;
       ++i;
     }
   }
@@ -49,7 +50,8 @@ void Registry::refresh(const std::vector<torch::optim::OptimizerParamGroup>& gro
                     " holds an undefined tensor; pass defined parameters only");
       member.param = param;
       member.group = g;
-      if (const auto name = names_.find(member.key()); name != names_.end()) member.name = name->second;
+      if (const auto name = names_.find(member.key()); name != names_.end())
+        member.name = name->second;
       const auto [other, fresh] = group_of.emplace(member.key(), g);
       OFFLOAD_CHECK(fresh, "a parameter stands twice in the parameter groups (", member.label(),
                     ", in groups ", other->second, " and ", g, "); pass each tensor once");

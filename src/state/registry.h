@@ -30,7 +30,8 @@ struct Member {
 class Registry {
  public:
   /// Of a tensor registered under two names the first counts.
-  Registry(const torch::OrderedDict<std::string, at::Tensor>& named_parameters, std::string pattern);
+  Registry(const torch::OrderedDict<std::string, at::Tensor>& named_parameters,
+           std::string pattern);
 
   /// Takes over the parameters of `groups`; records of parameters that stay are kept. Throws where
   /// a tensor stands twice in the groups. Cheap where nothing changed.

@@ -16,7 +16,8 @@ void StateRecord::forget() {
   version = next;
 }
 
-bool moves(const std::string& name, const at::Tensor& tensor, const at::Tensor& param, bool loaded) {
+bool moves(const std::string& name, const at::Tensor& tensor, const at::Tensor& param,
+           bool loaded) {
   if (tensor.layout() != at::kStrided || !tensor.has_storage() || tensor.numel() == 0) return false;
   if (tensor.is_conj() || tensor.is_neg() || tensor.is_quantized()) return false;
   if (tensor.device() == param.device()) return true;

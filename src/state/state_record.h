@@ -9,18 +9,38 @@
 
 namespace optim_offload::state {
 
+/// Makes `handle`, and with it every handle that shares its TensorImpl, a tensor over the memory of
+/// `target`. Does what `Tensor::set_data` does, without its way through the dispatcher, which costs
+/// more than the rest of the work on a small tensor.
+inline void point_at(const at::Tensor& handle, const at::Tensor& target) {
+  c10::TensorImpl* impl = handle.unsafeGetTensorImpl();
+  if (impl->autograd_meta() == nullptr) {
+    impl->shallow_copy_from(target.getIntrusivePtr());
+  } else {
+    handle.set_data(target);  // has a gradient accumulator to reset
+  }
+}
+
 /// A state tensor that rests on the host and visits the device.
 struct StateTensor {
   std::string name;
-  at::Tensor handle;  ///< Shares the TensorImpl in the optimizer's state.
-  at::Tensor home;    ///< The host tensor, owner of its block of the arena.
-  size_t bytes = 0;   ///< From the first element to the end of the last.
+  at::Tensor handle;    ///< Shares the TensorImpl in the optimizer's state.
+  at::Tensor home;      ///< The host tensor, owner of its block of the arena.
+  size_t bytes = 0;     ///< From the first element to the end of the last.
   bool shaped = false;  ///< Has sizes and strides of the parameter, so that tiles can cut it.
 
   std::byte* host_data() const { return static_cast<std::byte*>(home.mutable_data_ptr()); }
-  bool is_home() const { return handle.const_data_ptr() == home.const_data_ptr(); }
+  bool is_home() const {
+    return storage_of(handle) == storage_of(home) &&
+           handle.storage_offset() == home.storage_offset();
+  }
   void go_home() const {
-    if (!is_home()) handle.set_data(home);
+    if (!is_home()) point_at(handle, home);
+  }
+
+ private:
+  static const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
+    return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
   }
 };
 

@@ -16,7 +16,7 @@ namespace {
 // name its private member, which gives the module with the very tensors that were written.
 torch::jit::Module& written_module(torch::serialize::OutputArchive& archive);
 
-template <torch::jit::Module torch::serialize::OutputArchive::* Member>
+template <torch::jit::Module torch::serialize::OutputArchive::*Member>
 struct ExposeModule {
   friend torch::jit::Module& written_module(torch::serialize::OutputArchive& archive) {
     return archive.*Member;
@@ -58,15 +58,18 @@ std::vector<FoundTensor> find_state_tensors(const torch::optim::OptimizerParamSt
   try {
     state.serialize(archive);
   } catch (const c10::Error& error) {
-    OFFLOAD_CHECK(false, "the tensors of an optimizer state cannot be found (class ",
-                  c10::demangle(typeid(state).name()), ": ", error.what_without_backtrace(),
-                  "); override serialize(OutputArchive&) const in that class and write every tensor "
-                  "that it holds");
+    OFFLOAD_CHECK(
+        false, "the tensors of an optimizer state cannot be found (class ",
+        c10::demangle(typeid(state).name()), ": ", error.what_without_backtrace(),
+        "); override serialize(OutputArchive&) const in that class and write every tensor "
+        "that it holds");
   }
   std::vector<FoundTensor> found;
-  walk("", written_module(archive)._ivalue(), [&](const std::string& name, const c10::IValue& value) {
-    if (value.isTensor() && value.toTensor().defined()) found.push_back({name, value.toTensor()});
-  });
+  walk("", written_module(archive)._ivalue(),
+       [&](const std::string& name, const c10::IValue& value) {
+         if (value.isTensor() && value.toTensor().defined())
+           found.push_back({name, value.toTensor()});
+       });
   return found;
 }
 
@@ -80,7 +83,9 @@ std::string describe_options(const torch::optim::OptimizerOptions& options) {
   std::ostringstream text;
   text.precision(17);
   walk("", written_module(archive)._ivalue(),
-       [&](const std::string& name, const c10::IValue& value) { text << name << '=' << value << ';'; });
+       [&](const std::string& name, const c10::IValue& value) {
+         text << name << '=' << value << ';';
+       });
   return text.str();
 }
 
@@ -91,9 +96,10 @@ void check_archive_access() {
     const at::Tensor probe = at::empty({1});
     archive.write("probe", c10::IValue(probe));
     bool same = false;
-    walk("", written_module(archive)._ivalue(), [&](const std::string& name, const c10::IValue& value) {
-      same = same || (name == "probe" && value.isTensor() && value.toTensor().is_same(probe));
-    });
+    walk("", written_module(archive)._ivalue(),
+         [&](const std::string& name, const c10::IValue& value) {
+           same = same || (name == "probe" && value.isTensor() && value.toTensor().is_same(probe));
+         });
     OFFLOAD_CHECK(same,
                   "this LibTorch's archives do not keep the tensors written to them, so optimizer "
                   "state cannot be found; build with a supported version (2.6 to 2.11)");

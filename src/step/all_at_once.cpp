@@ -64,7 +64,7 @@ void step_all_at_once(StepContext& context, StepPlan& plan) {
     for (LaneSteps& lane : lanes) rescue(context, *lane.lane, {});
     throw;
   }
-  context.queued = std::chrono::steady_clock::now();
+  context.clock.queued = StepClock::Clock::now();
   settle();
 }
 

@@ -36,7 +36,8 @@ void add_param(BoundPiece& piece, size_t group, at::Tensor param) {
   entry->params.push_back(std::move(param));
 }
 
-void bind_whole(BoundPiece& piece, const plan::Part& part, const state::Member& member, bool visits) {
+void bind_whole(BoundPiece& piece, const plan::Part& part, const state::Member& member,
+                bool visits) {
   add_param(piece, member.group, member.param);
   if (!visits) return;
   for (size_t t = 0; t < member.record.moved.size(); ++t) {
@@ -89,7 +90,8 @@ BoundPiece bind_piece(const plan::Piece& plan, const std::vector<state::Member>&
     const plan::Part& first = plan.parts.front();
     piece.name = members[first.param].label();
     if (first.is_tile()) {
-      piece.name += " tile " + std::to_string(first.tile + 1) + " of " + std::to_string(first.tiles);
+      piece.name +=
+          " tile " + std::to_string(first.tile + 1) + " of " + std::to_string(first.tiles);
     } else if (plan.parts.size() > 1) {
       piece.name += " and " + std::to_string(plan.parts.size() - 1) + " more";
     }

@@ -2,6 +2,7 @@
 #include <exception>
 #include <utility>
 
+#include "align.h"
 #include "step/piece_step.h"
 
 namespace optim_offload::step {
@@ -32,7 +33,8 @@ void PieceStep::collect_whole(const plan::Part& part) {
   go_home(member);
 }
 
-void PieceStep::reread_whole(state::Member& member, const torch::optim::OptimizerParamState& object) {
+void PieceStep::reread_whole(state::Member& member,
+                             const torch::optim::OptimizerParamState& object) {
   const bool fresh = member.record.object == nullptr;
   std::vector<state::StateTensor> before = std::exchange(member.record.moved, {});
   member.record.resident.clear();
@@ -40,11 +42,12 @@ void PieceStep::reread_whole(state::Member& member, const torch::optim::Optimize
 
   const auto found = state::find_state_tensors(object);
   if (fresh) {
-    size_t bytes = 0;
+    std::vector<size_t> bytes;
     for (const auto& f : found) {
-      if (state::moves(f.name, f.tensor, member.param, false)) bytes += memory::extent_bytes(f.tensor);
+      if (!state::moves(f.name, f.tensor, member.param, false)) continue;
+      bytes.push_back(align_up(memory::extent_bytes(f.tensor)));
     }
-    context_.expect_home_for(member, bytes);
+    context_.expect_homes(member, std::move(bytes));
   }
   std::exception_ptr failure;
   for (const state::FoundTensor& f : found) {
@@ -86,7 +89,7 @@ void PieceStep::reread_whole(state::Member& member, const torch::optim::Optimize
     go_home(member);
     std::rethrow_exception(failure);
   }
-  if (fresh) context_.ratio.learn(member);
+  if (fresh) context_.plan.forecast().learn(member);
 }
 
 void PieceStep::adopt(state::Member& member, const state::FoundTensor& found,
@@ -96,7 +99,8 @@ void PieceStep::adopt(state::Member& member, const state::FoundTensor& found,
     tensor = std::move(*same_place);
     tensor.handle = found.tensor;
   } else {
-    tensor = context_.host.make_home(found, found.tensor.sizes(), found.tensor.strides(), member.param);
+    tensor =
+        context_.host.make_home(found, found.tensor.sizes(), found.tensor.strides(), member.param);
     ++member.record.version;
   }
   bring_home(found.tensor, tensor.host_data(), tensor.bytes);

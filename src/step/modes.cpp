@@ -14,7 +14,8 @@ void rescue(StepContext& context, DeviceLane& lane, const PieceSteps& steps) noe
   try {
     if (lane.link != nullptr) {
       for (const auto& step : steps) {
-        if (step->lane() == &lane && step->failed()) lane.link->copy(Lane::Compute, Direction::ToHost, step->downloads());
+        if (step->lane() == &lane && step->failed())
+          lane.link->copy(Lane::Compute, Direction::ToHost, step->downloads());
       }
       lane.link->synchronize(Lane::Compute);
     }
@@ -35,10 +36,11 @@ void explain(c10::Error& error, const StepPlan& plan, const PieceSteps& steps) {
   const auto failed =
       std::find_if(steps.begin(), steps.end(), [](const auto& step) { return step->failed(); });
   const BoundPiece& piece = (failed == steps.end() ? steps.back() : *failed)->piece();
-  error.add_context("[optim_offload] step() failed in piece " + std::to_string(piece.index + 1) + " of " +
-                    std::to_string(plan.piece_count()) + " (" + piece.name +
-                    "); parameters of earlier pieces have been stepped, those of later ones have not; "
-                    "groups, options and state are in place");
+  error.add_context(
+      "[optim_offload] step() failed in piece " + std::to_string(piece.index + 1) + " of " +
+      std::to_string(plan.piece_count()) + " (" + piece.name +
+      "); parameters of earlier pieces have been stepped, those of later ones have not; "
+      "groups, options and state are in place");
 }
 
 }  // namespace optim_offload::step

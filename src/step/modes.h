@@ -41,7 +41,8 @@ class SlotLease {
 /// Takes all parameters out of the base's groups for the length of a scope.
 class EmptyGroups {
  public:
-  explicit EmptyGroups(torch::optim::Optimizer& base) : base_(base), params_(base.param_groups().size()) {
+  explicit EmptyGroups(torch::optim::Optimizer& base)
+      : base_(base), params_(base.param_groups().size()) {
     swap();
   }
   ~EmptyGroups() { swap(); }

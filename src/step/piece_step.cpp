@@ -8,12 +8,22 @@
 
 namespace optim_offload::step {
 
-void StepContext::expect_home_for(const state::Member& member, size_t bytes) {
-  const auto numel = static_cast<size_t>(member.param.numel());
-  const size_t others = numel_without_state - std::min(numel_without_state, numel);
-  const double each = numel == 0 ? 0.0 : static_cast<double>(bytes) / static_cast<double>(numel);
-  host.arena().expect(bytes + static_cast<size_t>(each * static_cast<double>(others)));
-  numel_without_state = others;
+void StepContext::expect_homes(const state::Member& member, std::vector<size_t> tensor_bytes) {
+  host.arena().expect([this, &member, own = std::move(tensor_bytes)] {
+    const auto& members = registry.members();
+    std::vector<size_t> upcoming = own;
+    const auto& order = plan.order();
+    bool later = false;
+    for (const size_t i : order) {
+      const state::Member& other = members[i];
+      if (later && other.record.object == nullptr && !other.stateless &&
+          other.param.grad().defined()) {
+        for (const size_t bytes : plan.forecast().tensor_bytes(other)) upcoming.push_back(bytes);
+      }
+      later = later || &other == &member;
+    }
+    return upcoming;
+  });
 }
 
 PieceStep::PieceStep(StepContext& context, DeviceLane& lane, BoundPiece& piece,
@@ -38,7 +48,8 @@ void PieceStep::swap_params() {
 
 void PieceStep::enter() {
   for (const BoundView& view : piece_.views) {
-    context_.registry.members()[view.member].record.moved[view.tensor].handle.set_data(view.device);
+    const auto& record = context_.registry.members()[view.member].record;
+    state::point_at(record.moved[view.tensor].handle, view.device);
   }
 }
 
@@ -71,7 +82,8 @@ void PieceStep::collect_after_throw() noexcept {
   try {
     collect();
   } catch (const std::exception& error) {
-    TORCH_WARN("[optim_offload] new state of a failed piece stays on the device (", error.what(), ")");
+    TORCH_WARN("[optim_offload] new state of a failed piece stays on the device (", error.what(),
+               ")");
   }
 }
 

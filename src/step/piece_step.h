@@ -16,11 +16,12 @@ namespace optim_offload::step {
 /// left. What differs between whole parameters and tiles is in collect_whole.cpp and tile.cpp.
 class PieceStep final : public transfer::PieceJob {
  public:
-  /// Slots have their memory. `options` belongs to the chunked modes, in which the base's groups hold
-  /// no parameters but those of the piece being stepped.
+  /// Slots have their memory. `options` belongs to the chunked modes, in which the base's groups
+  /// hold no parameters but those of the piece being stepped.
   PieceStep(StepContext& context, DeviceLane& lane, BoundPiece& piece,
             state::GroupOptions* options = nullptr);
 
+  const char* name() const override { return piece_.name.c_str(); }
   std::span<const transfer::Copy> uploads() override { return uploads_; }
   std::span<const transfer::Copy> compute() override;
   bool holds_memory() const override { return !kept_storages_.empty(); }
@@ -37,6 +38,7 @@ class PieceStep final : public transfer::PieceJob {
   /// the weights that the base has changed.
   bool failed() const { return failed_; }
   std::span<const transfer::Copy> downloads() const { return downloads_; }
+  std::span<const transfer::Copy> upload_list() const { return uploads_; }
 
  private:
   void step_base();
@@ -44,7 +46,8 @@ class PieceStep final : public transfer::PieceJob {
   void swap_params();
   void collect_whole(const plan::Part& part);
   void reread_whole(state::Member& member, const torch::optim::OptimizerParamState& object);
-  void adopt(state::Member& member, const state::FoundTensor& found, state::StateTensor* same_place);
+  void adopt(state::Member& member, const state::FoundTensor& found,
+             state::StateTensor* same_place);
 
   void enter_tile();
   void collect_tile();

@@ -16,9 +16,10 @@ void step_lane_in_order(StepContext& context, DeviceLane& lane, state::GroupOpti
       if (link != nullptr) link->copy(Lane::Compute, Direction::ToDevice, step.uploads());
       const auto copies = step.compute();
       if (link != nullptr) link->copy(Lane::Compute, Direction::ToHost, copies);
+      context.clock.piece_queued();
       step.retire();  // the allocator reuses the memory in the compute lane's order
     }
-    context.queued = std::chrono::steady_clock::now();
+    context.clock.queued = StepClock::Clock::now();
     if (link != nullptr) link->synchronize(Lane::Compute);
   } catch (...) {
     rescue(context, lane, steps);

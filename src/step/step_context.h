@@ -10,15 +10,35 @@
 #include "optim_offload/traits.h"
 #include "state/group_options.h"
 #include "state/host_state.h"
-#include "state/state_ratio.h"
 #include "step/step_plan.h"
 
 namespace optim_offload::step {
 
 /// A parameter's state while its tiles make it, one after the other.
 struct StateInTheMaking {
-  std::vector<state::StateTensor> moved;   ///< With homes of the whole parameter's size.
+  std::vector<state::StateTensor> moved;  ///< With homes of the whole parameter's size.
   std::vector<at::Tensor> resident;
+};
+
+/// When work was queued.
+struct StepClock {
+  using Clock = std::chrono::steady_clock;
+  static constexpr size_t kSampled = 64;  ///< Pieces before the driver's queues can be full.
+
+  Clock::time_point begun{};
+  Clock::time_point sampled{};  ///< After the first pieces.
+  Clock::time_point queued{};   ///< After all.
+  size_t pieces = 0;
+
+  void piece_queued() {
+    if (pieces++ < kSampled) sampled = Clock::now();
+  }
+  double queue_seconds() const { return std::chrono::duration<double>(queued - begun).count(); }
+  double host_seconds() const {
+    if (pieces <= kSampled) return queue_seconds();
+    const std::chrono::duration<double> sample = sampled - begun;
+    return sample.count() * static_cast<double>(pieces) / static_cast<double>(kSampled);
+  }
 };
 
 /// What the pieces of one step share. Lives as long as the step; the base holds groups and state.
@@ -30,19 +50,19 @@ struct StepContext {
   torch::optim::Optimizer::LossClosure closure;  ///< What the base is given for each piece.
   int closure_calls = 0;                         ///< By the piece being stepped.
 
-  state::StateRatio ratio;
-  size_t numel_without_state = 0;  ///< Elements that are still to get their state in this step.
+  StepPlan& plan;
 
   StateInTheMaking making{};
-  std::vector<at::Tensor> counters{};  ///< Resident tensors of a tiled parameter before its first tile.
+  std::vector<at::Tensor>
+      counters{};  ///< Resident tensors of a tiled parameter before its first tile.
 
-  at::Tensor result{};          ///< What the base returned last.
-  size_t held_bytes = 0;      ///< New state now on the device, outside of slots.
+  at::Tensor result{};    ///< What the base returned last.
+  size_t held_bytes = 0;  ///< New state now on the device, outside of slots.
   size_t peak_held_bytes = 0;
   size_t h2d_bytes = 0;
   size_t d2h_bytes = 0;
   size_t slot_bytes = 0;  ///< Of all slots that were given memory.
-  std::chrono::steady_clock::time_point queued{};  ///< When all work was queued.
+  StepClock clock{};
 
   state::StateMap& states() const { return base.state(); }
   state::Member& member(const plan::Part& part) const { return registry.members()[part.param]; }
@@ -52,8 +72,9 @@ struct StepContext {
     if (held_bytes > peak_held_bytes) peak_held_bytes = held_bytes;
   }
 
-  /// Tells the arena how much `member`, with `bytes` of state, and those after it will need.
-  void expect_home_for(const state::Member& member, size_t bytes);
+  /// Tells the arena what `member`, about to get homes for tensors of these aligned bytes, and the
+  /// members after it will need.
+  void expect_homes(const state::Member& member, std::vector<size_t> tensor_bytes);
 };
 
 }  // namespace optim_offload::step

@@ -13,9 +13,8 @@ bool is_dense(const at::Tensor& tensor) {
 
 bool can_be_cut(const state::Member& member) {
   // A tensor with elements, but of another layout, would be cut at other places.
-  return std::all_of(member.record.moved.begin(), member.record.moved.end(), [&](const auto& tensor) {
-    return tensor.shaped || tensor.home.dim() == 0;
-  });
+  return std::all_of(member.record.moved.begin(), member.record.moved.end(),
+                     [&](const auto& tensor) { return tensor.shaped || tensor.home.dim() == 0; });
 }
 
 }  // namespace
@@ -37,7 +36,7 @@ std::vector<StepPlan::Signature> StepPlan::sign(const state::Registry& registry,
     Gradient kind = Gradient::None;
     if (grad.defined()) {
       kind = is_dense(grad) && grad.strides() == member.param.strides() ? Gradient::Dense
-                                                                         : Gradient::Other;
+                                                                        : Gradient::Other;
     } else if (all_gradients) {
       kind = Gradient::Other;
     }
@@ -47,7 +46,7 @@ std::vector<StepPlan::Signature> StepPlan::sign(const state::Registry& registry,
   return signature;
 }
 
-plan::ParamSize StepPlan::size_of(const state::Member& member, const state::StateRatio& ratio,
+plan::ParamSize StepPlan::size_of(const state::Member& member, const state::StateForecast& forecast,
                                   Gradient gradient) {
   plan::ParamSize size;
   size.numel = member.param.numel();
@@ -55,7 +54,7 @@ plan::ParamSize StepPlan::size_of(const state::Member& member, const state::Stat
   if (member.record.object != nullptr) {
     size.state_bytes = member.record.bytes();
   } else {
-    size.state_bytes = ratio.expected_bytes(member);
+    size.state_bytes = forecast.bytes(member);
   }
   size.tileable = options_.chunked() && traits_.element_wise && gradient == Gradient::Dense &&
                   is_dense(member.param) && can_be_cut(member) &&
@@ -63,21 +62,23 @@ plan::ParamSize StepPlan::size_of(const state::Member& member, const state::Stat
   return size;
 }
 
-void StepPlan::update(state::Registry& registry, bool all_gradients) {
+void StepPlan::update(state::Registry& registry,
+                      const std::vector<torch::optim::OptimizerParamGroup>& groups,
+                      bool all_gradients) {
   auto signature = sign(registry, all_gradients);
   if (registry_version_ == registry.version() && signature == signature_) return;
   signature_.clear();  // nothing is kept if what follows throws
 
-  const state::StateRatio ratio(registry.members());
+  forecast_ = state::StateForecast(registry.members(), groups);
   std::vector<plan::ParamSize> sizes;
   std::vector<bool> visits;  // whether a parameter's state comes to the device
   sizes.reserve(signature.size());
   for (size_t i = 0; i < signature.size(); ++i) {
-    sizes.push_back(size_of(registry.members()[i], ratio, signature[i].gradient));
+    sizes.push_back(size_of(registry.members()[i], forecast_, signature[i].gradient));
     visits.push_back(signature[i].gradient != Gradient::None);
   }
-  bind(registry, plan::plan_pieces(registry.chunks(), sizes,
-                                   static_cast<size_t>(options_.piece_bytes())),
+  bind(registry,
+       plan::plan_pieces(registry.chunks(), sizes, static_cast<size_t>(options_.piece_bytes())),
        visits);
   signature_ = std::move(signature);
   registry_version_ = registry.version();
@@ -95,7 +96,8 @@ void StepPlan::bind(const state::Registry& registry, const std::vector<plan::Pie
     auto& siblings = lane(plan.device).pieces;
     const size_t rank = siblings.size();
     piece.slot = !options_.chunked() ? rank : options_.stream() ? rank % options_.slots() : 0;
-    if (plan.bytes > largest_bytes_) {
+    // Where state rests on the device itself, no piece takes room.
+    if (lane(plan.device).link != nullptr && plan.bytes > largest_bytes_) {
       largest_bytes_ = plan.bytes;
       const bool above = plan.bytes > static_cast<size_t>(options_.piece_bytes());
       if (above) oversize_ = members[plan.parts.front().param].label();
@@ -117,6 +119,14 @@ void StepPlan::bind(const state::Registry& registry, const std::vector<plan::Pie
     }
   }
 
+  order_.clear();
+  for (const auto& lane : lanes_) {
+    for (const BoundPiece& piece : lane->pieces) {
+      for (const plan::Part& part : piece.plan.parts) {
+        if (part.tile == 0) order_.push_back(part.param);
+      }
+    }
+  }
   last_piece_.assign(registry.group_count(), piece_count_ == 0 ? 0 : piece_count_ - 1);
   for (const auto& lane : lanes_) {
     for (const BoundPiece& piece : lane->pieces) {

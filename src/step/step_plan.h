@@ -8,7 +8,7 @@
 #include "optim_offload/options.h"
 #include "optim_offload/traits.h"
 #include "state/registry.h"
-#include "state/state_ratio.h"
+#include "state/state_forecast.h"
 #include "step/device_lane.h"
 
 namespace optim_offload::step {
@@ -21,7 +21,8 @@ class StepPlan {
 
   /// Makes the pieces anew where something changed. `all_gradients`: gradients will be there for
   /// all parameters when the base steps (a closure makes them).
-  void update(state::Registry& registry, bool all_gradients);
+  void update(state::Registry& registry,
+              const std::vector<torch::optim::OptimizerParamGroup>& groups, bool all_gradients);
 
   std::vector<std::unique_ptr<DeviceLane>>& lanes() { return lanes_; }
   DeviceLane& lane(c10::Device device);
@@ -30,6 +31,12 @@ class StepPlan {
   size_t tile_count() const { return tile_count_; }
   size_t largest_piece_bytes() const { return largest_bytes_; }
   const std::string& oversize_piece() const { return oversize_; }
+
+  /// Members in the order in which they are stepped.
+  const std::vector<size_t>& order() const { return order_; }
+
+  /// State that members without any are to get; learns during the step.
+  state::StateForecast& forecast() { return forecast_; }
 
   /// For each group the last piece that steps parameters of it, or the last piece of all.
   const std::vector<size_t>& last_piece_of_group() const { return last_piece_; }
@@ -46,7 +53,7 @@ class StepPlan {
   };
 
   std::vector<Signature> sign(const state::Registry& registry, bool all_gradients) const;
-  plan::ParamSize size_of(const state::Member& member, const state::StateRatio& ratio,
+  plan::ParamSize size_of(const state::Member& member, const state::StateForecast& forecast,
                           Gradient gradient);
   void bind(const state::Registry& registry, const std::vector<plan::Piece>& pieces,
             const std::vector<bool>& visits);
@@ -57,6 +64,8 @@ class StepPlan {
   size_t registry_version_ = 0;
   std::vector<std::unique_ptr<DeviceLane>> lanes_;
   std::vector<size_t> last_piece_;
+  std::vector<size_t> order_;
+  state::StateForecast forecast_;
   size_t piece_count_ = 0;
   size_t tile_count_ = 0;
   size_t largest_bytes_ = 0;

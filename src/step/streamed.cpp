@@ -1,11 +1,13 @@
 #include "step/modes.h"
+#include "step/timeline.h"
 
 namespace optim_offload::step {
 namespace {
 
 /// A device's slots while its pieces are on their way.
 struct Stream {
-  Stream(StepContext& context, DeviceLane& device_lane) : lane(device_lane), lease(context, device_lane) {}
+  Stream(StepContext& context, DeviceLane& device_lane)
+      : lane(device_lane), lease(context, device_lane) {}
 
   DeviceLane& lane;
   SlotLease lease;
@@ -13,13 +15,24 @@ struct Stream {
 
 void submit(StepContext& context, DeviceLane& lane, size_t slots, state::GroupOptions& options,
             PieceSteps& steps) {
-  if (lane.pipeline == nullptr) lane.pipeline = std::make_unique<transfer::Pipeline>(*lane.link, slots);
+  if (lane.pipeline == nullptr)
+    lane.pipeline = std::make_unique<transfer::Pipeline>(*lane.link, slots);
+  std::unique_ptr<TimelineRecorder> recorder;
+  if (timeline() != nullptr) {
+    recorder = std::make_unique<TimelineRecorder>(*lane.link);
+    lane.pipeline->set_probe(recorder->probe());
+  }
   lane.pipeline->begin(lane.uses_slots());
   for (BoundPiece& piece : lane.pieces) {
     steps.push_back(std::make_unique<PieceStep>(context, lane, piece, &options));
     lane.pipeline->submit(*steps.back());
+    context.clock.piece_queued();
   }
   lane.pipeline->drain();
+  if (recorder != nullptr) {
+    lane.pipeline->set_probe(nullptr);
+    recorder->write(*timeline());
+  }
 }
 
 }  // namespace
@@ -38,7 +51,7 @@ void step_streamed(StepContext& context, StepPlan& plan, size_t slots) {
       streams.push_back(std::make_unique<Stream>(context, *lane));
       submit(context, *lane, slots, options, steps);
     }
-    context.queued = std::chrono::steady_clock::now();
+    context.clock.queued = StepClock::Clock::now();
     // Only now does the host wait, so that all devices were fed first.
     for (const auto& stream : streams) stream->lane.pipeline->finish();
   } catch (...) {

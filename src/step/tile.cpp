@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "align.h"
 #include "error.h"
 #include "step/piece_step.h"
 
@@ -19,7 +20,8 @@ void PieceStep::enter_tile() {
   if (part.tile == 0) {
     context_.making = {};
     context_.counters.clear();
-    for (const at::Tensor& tensor : member.record.resident) context_.counters.push_back(tensor.clone());
+    for (const at::Tensor& tensor : member.record.resident)
+      context_.counters.push_back(tensor.clone());
   } else {
     for (size_t i = 0; i < context_.counters.size(); ++i) {
       member.record.resident[i].copy_(context_.counters[i]);
@@ -123,30 +125,38 @@ void PieceStep::tile_made_state(const torch::optim::OptimizerParamState& object)
     }
   }
   if (part.tile == 0) {
-    size_t bytes = 0;
-    for (const auto& f : found) bytes += f.tensor.numel() == length ? member.param.numel() * f.tensor.itemsize() : 0;
-    context_.expect_home_for(member, bytes);
+    std::vector<size_t> bytes;
     for (const auto& f : found) {
-      const bool shaped = f.tensor.dim() == 1 && f.tensor.numel() == length && f.tensor.is_contiguous();
-      OFFLOAD_CHECK(shaped || f.tensor.dim() == 0,
-                    "an element-wise optimizer made a state tensor that has neither the parameter's "
-                    "shape nor none (",
-                    member.label(), ", ", f.name, ": ", f.tensor.sizes(),
-                    "); do not declare it element_wise");
+      const int64_t numel = f.tensor.dim() == 1 ? member.param.numel() : f.tensor.numel();
+      bytes.push_back(align_up(static_cast<size_t>(numel) * f.tensor.itemsize()));
+    }
+    context_.expect_homes(member, std::move(bytes));
+    for (const auto& f : found) {
+      const bool shaped =
+          f.tensor.dim() == 1 && f.tensor.numel() == length && f.tensor.is_contiguous();
+      OFFLOAD_CHECK(
+          shaped || f.tensor.dim() == 0,
+          "an element-wise optimizer made a state tensor that has neither the parameter's "
+          "shape nor none (",
+          member.label(), ", ", f.name, ": ", f.tensor.sizes(),
+          "); do not declare it element_wise");
       making.moved.push_back(
-          shaped ? context_.host.make_home(f, member.param.sizes(), member.param.strides(), member.param)
+          shaped ? context_.host.make_home(f, member.param.sizes(), member.param.strides(),
+                                           member.param)
                  : context_.host.make_home(f, f.tensor.sizes(), f.tensor.strides(), member.param));
       making.moved.back().shaped = shaped;
     }
   }
   OFFLOAD_CHECK(found.size() == making.moved.size(),
-                "tiles of one parameter got different numbers of state tensors (", member.label(), ": ",
-                making.moved.size(), " and ", found.size(), "); do not declare the optimizer element_wise");
+                "tiles of one parameter got different numbers of state tensors (", member.label(),
+                ": ", making.moved.size(), " and ", found.size(),
+                "); do not declare the optimizer element_wise");
   for (size_t i = 0; i < found.size(); ++i) {
     state::StateTensor& tensor = making.moved[i];
     const auto item = static_cast<int64_t>(tensor.home.itemsize());
     if (tensor.shaped) {
-      bring_home(found[i].tensor, tensor.host_data() + part.begin * item, static_cast<size_t>(length * item));
+      bring_home(found[i].tensor, tensor.host_data() + part.begin * item,
+                 static_cast<size_t>(length * item));
     } else if (part.is_last_tile()) {
       bring_home(found[i].tensor, tensor.host_data(), tensor.bytes);
     }
@@ -158,7 +168,7 @@ void PieceStep::tile_made_state(const torch::optim::OptimizerParamState& object)
   member.record.resident = std::move(resident);
   ++member.record.version;
   member.stateless = false;
-  context_.ratio.learn(member);
+  context_.plan.forecast().learn(member);
 }
 
 }  // namespace optim_offload::step

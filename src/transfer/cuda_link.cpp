@@ -16,8 +16,8 @@ namespace {
 class CudaEvent final : public Event {
  public:
   explicit CudaEvent(bool timed) {
-    C10_CUDA_CHECK(cudaEventCreateWithFlags(
-        &event_, timed ? cudaEventDefault : cudaEventDisableTiming));
+    C10_CUDA_CHECK(
+        cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming));
     ++counters().events;
   }
   ~CudaEvent() override {

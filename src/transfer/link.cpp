@@ -18,8 +18,7 @@ std::unique_ptr<Link> make_link(c10::Device device) {
 #ifdef OPTIM_OFFLOAD_CUDA
   if (device.is_cuda()) return make_cuda_link(device);
 #endif
-  OFFLOAD_CHECK(false, "no link to device ", device.str(),
-                "; this build offloads from the CPU",
+  OFFLOAD_CHECK(false, "no link to device ", device.str(), "; this build offloads from the CPU",
 #ifdef OPTIM_OFFLOAD_CUDA
                 " and CUDA",
 #else

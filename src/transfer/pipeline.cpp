@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "error.h"
+#include "transfer/nvtx.h"
 
 namespace optim_offload::transfer {
 namespace {
@@ -44,6 +45,7 @@ void Pipeline::upload(PieceJob& job, Slot& slot) {
   const auto copies = job.uploads();
   if (copies.empty()) return;
   if (slot.used) wait(WaitPoint::SlotFree, Lane::H2D, *slot.drained);
+  OFFLOAD_NVTX_RANGE(job.name());
   probe(job, Stage::Upload, true);
   link_.copy(Lane::H2D, Direction::ToDevice, copies);
   link_.record(Lane::H2D, *slot.arrived);
@@ -62,6 +64,7 @@ void Pipeline::compute_oldest() {
   slot.job = &job;
   if (!job.uploads().empty()) wait(WaitPoint::StateArrived, Lane::Compute, *slot.arrived);
 
+  OFFLOAD_NVTX_RANGE(job.name());
   probe(job, Stage::Step, true);
   const auto copies = job.compute();
   link_.record(Lane::Compute, *slot.stepped);

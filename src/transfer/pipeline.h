@@ -16,6 +16,9 @@ class PieceJob {
  public:
   virtual ~PieceJob() = default;
 
+  /// For profilers.
+  virtual const char* name() const = 0;
+
   /// Copies from the host to the piece's slot. Queued as soon as the slot is free.
   virtual std::span<const Copy> uploads() = 0;
 
@@ -72,7 +75,7 @@ class Pipeline {
   /// After a throw: waits until no copy is in flight and forgets all jobs. Never throws.
   void abort() noexcept;
 
-  /// Called around each stage of each job, for time lines: (slot, stage, begin or end).
+  /// Called before and after each stage of each job is queued, for time lines.
   enum class Stage { Upload, Step, Download };
   using Probe = std::function<void(const PieceJob&, Stage, bool begin)>;
   void set_probe(Probe probe) { probe_ = std::move(probe); }

@@ -66,12 +66,13 @@ class SimulatedLink final : public Link {
     if (options_.poison && direction == Direction::ToHost) {
       for (const Copy& c : copies) std::memset(c.dst, 0xff, c.bytes);
     }
-    worker(lane).post([delay = options_.delay, list = std::vector<Copy>(copies.begin(), copies.end())] {
-      for (const Copy& c : list) {
-        if (delay.count() > 0) std::this_thread::sleep_for(delay);
-        std::memcpy(c.dst, c.src, c.bytes);
-      }
-    });
+    worker(lane).post(
+        [delay = options_.delay, list = std::vector<Copy>(copies.begin(), copies.end())] {
+          for (const Copy& c : list) {
+            if (delay.count() > 0) std::this_thread::sleep_for(delay);
+            std::memcpy(c.dst, c.src, c.bytes);
+          }
+        });
   }
 
   void record(Lane lane, Event& event) override {

@@ -74,10 +74,7 @@ TEST(TomlTable, NamesFileLineKeyAndValueOfAWrongType) {
 
 TEST(TomlTable, NamesWhatIsOutOfRange) {
   auto table =
-      parse(
-          "i = 0\nf = -0.5\nb = [0.9, 1.0]\nshort = [0.9]\nnan = nan\ninf = -inf\nhuge = 1e999\n"
-          "big = 99999999999999999999\nlong = -99999999999999999999\n")
-          .root();
+      parse("i = 0\nf = -0.5\nb = [0.9, 1.0]\nshort = [0.9]\nnan = nan\ninf = -inf\n").root();
   EXPECT_EQ(error_text([&] { table.get_int("i", 1, at_least<int64_t>(1)); }),
             "[optim_offload] f.toml:1: i = 0 must be at least 1");
   EXPECT_EQ(error_text([&] { table.get_float("f", 1, between(0.0, 1.0)); }),
@@ -92,10 +89,17 @@ TEST(TomlTable, NamesWhatIsOutOfRange) {
             "[optim_offload] f.toml:4: short = [0.9] must be an array of 2 numbers");
   EXPECT_HAS(error_text([&] { table.get_float("nan", 1); }), "f.toml:5: nan = nan is not finite");
   EXPECT_HAS(error_text([&] { table.get_float("inf", 1); }), "f.toml:6: inf = -inf is not finite");
-  EXPECT_HAS(error_text([&] { table.get_float("huge", 1); }), "f.toml:7: huge = ");
-  EXPECT_HAS(error_text([&] { table.get_int("big", 1); }), "f.toml:8: big = ");
-  EXPECT_HAS(error_text([&] { table.get_int("long", 1); }), "f.toml:9: long = ");
-  EXPECT_HAS(error_text([&] { table.get_float("big", 1); }), "too large");
+}
+
+// toml11 3.x gives the largest number instead, silently; 4.x refuses the file.
+TEST(TomlTable, NumbersThatDoNotFitAreErrors) {
+  for (const char* value : {"99999999999999999999", "-99999999999999999999"}) {
+    const auto read = [&] { return parse(std::string("\nn = ") + value).root().get_int("n", 1); };
+    EXPECT_HAS(error_text(read), "f.toml:2: n");
+    EXPECT_HAS(error_text([&] { parse(std::string("\nn = ") + value).root().get_float("n", 1); }),
+               "f.toml:2: n");
+  }
+  EXPECT_HAS(error_text([&] { parse("\nn = 1e999").root().get_float("n", 1); }), "f.toml:2: n");
 }
 
 TEST(TomlTable, NamesTheChoicesAndTheNearest) {

@@ -11,8 +11,8 @@
 int main() {
   torch::manual_seed(1);
   torch::nn::Linear model(8, 1);
-  auto base = std::make_unique<torch::optim::AdamW>(model->parameters(),
-                                                    torch::optim::AdamWOptions(1e-2));
+  auto base =
+      std::make_unique<torch::optim::AdamW>(model->parameters(), torch::optim::AdamWOptions(1e-2));
   optim_offload::CPUOffloadOptimizer optimizer(
       std::move(base), model->named_parameters(),
       optim_offload::OffloadOptions().chunked(true).stream(true));

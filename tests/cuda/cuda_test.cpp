@@ -42,8 +42,8 @@ std::vector<ParamSpec> large_layers(int count) {
   return specs;
 }
 
-#define SKIP_BELOW_DEVICES(count)                                                     \
-  if (cuda_device_count() < (count)) {                                                \
+#define SKIP_BELOW_DEVICES(count)                                                        \
+  if (cuda_device_count() < (count)) {                                                   \
     GTEST_SKIP() << "needs " << (count) << " CUDA devices, has " << cuda_device_count(); \
   }
 
@@ -114,9 +114,9 @@ TEST(Cuda, ParametersOnAnotherThanTheCurrentDevice_CUDA) {
       }
     }
     plain = make_base(recipe("AdamW"), {models[0].tensors()});
-    wrapped = std::make_unique<CPUOffloadOptimizer>(
-        make_base(recipe("AdamW"), {models[1].tensors()}), models[1].parameters,
-        offload_options(mode, 1024));
+    wrapped =
+        std::make_unique<CPUOffloadOptimizer>(make_base(recipe("AdamW"), {models[1].tensors()}),
+                                              models[1].parameters, offload_options(mode, 1024));
     for (int step = 0; step < 4; ++step) {
       const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(step % 2));
       for (auto& model : models) set_gradients(model, step);
@@ -126,7 +126,9 @@ TEST(Cuda, ParametersOnAnotherThanTheCurrentDevice_CUDA) {
       ASSERT_TRUE(same_parameters(models[0], models[1]));
     }
     EXPECT_TRUE(same_snapshot(snapshot(*plain), snapshot(*wrapped)));
-    if (mode != Mode::AllAtOnce) EXPECT_EQ(wrapped->stats().chunks, 6);
+    if (mode != Mode::AllAtOnce) {
+      EXPECT_EQ(wrapped->stats().chunks, 6);
+    }
     auto base = wrapped->release();
     EXPECT_TRUE(same_snapshot(snapshot(*plain), snapshot(*base)));
   }
@@ -192,6 +194,8 @@ TEST(Cuda, SaveAndLoadKeepNoDeviceMemory_CUDA) {
     EXPECT_EQ(peak_allocated(), before) << "save() used device memory";
     load_saved(wrapped, archive);
     EXPECT_EQ(peak_allocated(), before) << "an archive of CPU tensors needs no device memory";
+    load_saved(wrapped, archive, device.device());
+    EXPECT_EQ(allocated(), before) << "a copy of the state stayed on the device";
   }
 }
 

@@ -59,8 +59,8 @@ class Case {
     const auto options = random_offload_options(random_, text);
     log_ << "\n  wrapped: " << text;
     wrapped_.reset();
-    wrapped_ = std::make_unique<CPUOffloadOptimizer>(std::move(base),
-                                                     shape_.names(wrapped_model_), options);
+    wrapped_ = std::make_unique<CPUOffloadOptimizer>(std::move(base), shape_.names(wrapped_model_),
+                                                     options);
   }
 
   /// One of the things that happen between steps.
@@ -86,7 +86,7 @@ class Case {
       case 5:
         log_ << "\n  new plain optimizer from the wrapped one's archive";
         plain_ = make_base(recipe_, shape_.group(plain_model_));
-        return load_saved(*plain_, saved(*wrapped_));
+        return load_saved(*plain_, saved(*wrapped_), device_);
       case 6:
         log_ << "\n  released and wrapped again";
         return wrap(wrapped_->release());
@@ -168,8 +168,7 @@ class Case {
 };
 
 void run_cases(DeviceKind kind, int64_t default_cases) {
-  const auto first =
-      static_cast<uint64_t>(number_from_environment("OPTIM_OFFLOAD_SEED", 20250101));
+  const auto first = static_cast<uint64_t>(number_from_environment("OPTIM_OFFLOAD_SEED", 20250101));
   const auto count = number_from_environment("OPTIM_OFFLOAD_CASES", default_cases);
   std::cout << "seeds " << first << " to " << first + count - 1 << std::endl;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed) {
@@ -182,7 +181,8 @@ void run_cases(DeviceKind kind, int64_t default_cases) {
       ADD_FAILURE() << "thrown: " << error.what();
     }
     if (::testing::Test::HasFailure()) {
-      FAIL() << "replay with OPTIM_OFFLOAD_SEED=" << seed << " OPTIM_OFFLOAD_CASES=1\n" << log.str();
+      FAIL() << "replay with OPTIM_OFFLOAD_SEED=" << seed << " OPTIM_OFFLOAD_CASES=1\n"
+             << log.str();
     }
   }
 }

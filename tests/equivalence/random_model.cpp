@@ -26,8 +26,8 @@ std::vector<int64_t> random_shape(Random& random) {
 }
 
 std::string random_name(Random& random, size_t number) {
-  const auto stack = random.pick<std::string>({"layers.", "model.layers.", "encoder.layers.",
-                                               "decoder.layers.", "embed", "layers"});
+  const auto stack = random.pick<std::string>(
+      {"layers.", "model.layers.", "encoder.layers.", "decoder.layers.", "embed", "layers"});
   const bool layered = stack.back() == '.';
   // The number makes the name unique.
   return (layered ? stack + std::to_string(random.integer(0, 3)) + "." : stack + "_") + "w" +
@@ -45,9 +45,8 @@ RandomParameter random_parameter(Random& random, size_t number, size_t groups) {
                                  torch::kBFloat16, torch::kFloat16, torch::kFloat64});
   if (random.chance(0.3)) {
     const bool four = result.spec.shape.size() == 4;
-    result.spec.layout =
-        random.pick<Layout>({Layout::Transposed, Layout::Strided,
-                             four ? Layout::ChannelsLast : Layout::Transposed});
+    result.spec.layout = random.pick<Layout>(
+        {Layout::Transposed, Layout::Strided, four ? Layout::ChannelsLast : Layout::Transposed});
   }
   result.spec.requires_grad = !random.chance(0.12);
   if (random.chance(0.1)) result.second_name = random_name(random, number) + ".tied";

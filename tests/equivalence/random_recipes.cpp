@@ -40,8 +40,8 @@ Recipe adam_recipe(Random& random, const std::string& name) {
   std::ostringstream text;
   text << name << "(lr " << lr << ", amsgrad " << amsgrad << ", weight_decay " << decay
        << ", betas " << beta1 << " " << beta2 << ")";
-  return make_recipe<T>(
-      text.str(), Options(lr).amsgrad(amsgrad).weight_decay(decay).betas({beta1, beta2}));
+  return make_recipe<T>(text.str(),
+                        Options(lr).amsgrad(amsgrad).weight_decay(decay).betas({beta1, beta2}));
 }
 
 Recipe sgd_recipe(Random& random) {
@@ -52,11 +52,10 @@ Recipe sgd_recipe(Random& random) {
   std::ostringstream text;
   text << "SGD(momentum " << momentum << ", nesterov " << nesterov << ", dampening " << dampening
        << ", weight_decay " << decay << ")";
-  return make_recipe<SGD>(text.str(), SGDOptions(0.03)
-                                          .momentum(momentum)
-                                          .nesterov(nesterov)
-                                          .dampening(dampening)
-                                          .weight_decay(decay));
+  return make_recipe<SGD>(
+      text.str(),
+      SGDOptions(0.03).momentum(momentum).nesterov(nesterov).dampening(dampening).weight_decay(
+          decay));
 }
 
 Recipe rmsprop_recipe(Random& random) {
@@ -64,8 +63,8 @@ Recipe rmsprop_recipe(Random& random) {
   const bool centered = random.chance(0.5);
   const double decay = random.pick<double>({0.0, 0.01});
   std::ostringstream text;
-  text << "RMSprop(momentum " << momentum << ", centered " << centered << ", weight_decay "
-       << decay << ")";
+  text << "RMSprop(momentum " << momentum << ", centered " << centered << ", weight_decay " << decay
+       << ")";
   return make_recipe<RMSprop>(
       text.str(), RMSpropOptions(0.02).momentum(momentum).centered(centered).weight_decay(decay));
 }
@@ -77,10 +76,9 @@ Recipe adagrad_recipe(Random& random) {
   std::ostringstream text;
   text << "Adagrad(lr_decay " << lr_decay << ", weight_decay " << decay << ", initial " << start
        << ")";
-  auto recipe = make_recipe<Adagrad>(text.str(), AdagradOptions(0.05)
-                                                     .lr_decay(lr_decay)
-                                                     .weight_decay(decay)
-                                                     .initial_accumulator_value(start));
+  auto recipe = make_recipe<Adagrad>(
+      text.str(),
+      AdagradOptions(0.05).lr_decay(lr_decay).weight_decay(decay).initial_accumulator_value(start));
   recipe.grows = false;
   return recipe;
 }
@@ -128,8 +126,8 @@ Recipe random_recipe(Random& random) {
 }
 
 OffloadOptions random_offload_options(Random& random, std::string& text) {
-  const auto mode = random.pick<Mode>({Mode::AllAtOnce, Mode::Sequential, Mode::Streamed,
-                                       Mode::Streamed, Mode::Streamed});
+  const auto mode = random.pick<Mode>(
+      {Mode::AllAtOnce, Mode::Sequential, Mode::Streamed, Mode::Streamed, Mode::Streamed});
   const auto piece_bytes = random.pick<int64_t>({1024, 1024, 1280, 1999, 2048, 4096, 1 << 16});
   const auto slots = random.integer(2, 5);
   text = to_string(mode) + " with " + std::to_string(slots) + " slots of " +

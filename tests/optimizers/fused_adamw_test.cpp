@@ -10,6 +10,10 @@
 
 #include "optimizers/same_bits.h"
 
+#ifdef OPTIM_OFFLOAD_CUDA
+#include <c10/cuda/CUDAFunctions.h>
+#endif
+
 namespace optim_offload {
 namespace {
 
@@ -29,7 +33,7 @@ struct Reference {
         exp_avg(torch::zeros_like(param)),
         exp_avg_sq(torch::zeros_like(param)),
         max_exp_avg_sq(torch::zeros_like(param)),
-        step(torch::zeros({}, torch::kFloat32)) {}
+        step(torch::zeros({}, param.options().dtype(torch::kFloat32))) {}
 
   void step_with(const torch::Tensor& grad, const AdamWOptions& o) {
     if (!grad.defined() || param.numel() == 0) return;
@@ -44,8 +48,8 @@ struct Reference {
 
 class FusedAdamWBits : public ::testing::TestWithParam<bool> {};
 
-TEST_P(FusedAdamWBits, EqualTheKernelPerTensor) {
-  const auto options = AdamWOptions(0.05).amsgrad(GetParam()).weight_decay(0.1);
+void expect_the_kernels_bits(torch::Device device, bool amsgrad) {
+  const auto options = AdamWOptions(0.05).amsgrad(amsgrad).weight_decay(0.1);
   std::vector<torch::Tensor> params = {parameter({37}, 1),
                                        parameter({4, 9}, 2, torch::kFloat64),
                                        parameter({}, 3),
@@ -53,6 +57,7 @@ TEST_P(FusedAdamWBits, EqualTheKernelPerTensor) {
                                        parameter({0, 5}, 5),
                                        parameter({130}, 6),
                                        parameter({11}, 7, torch::kHalf)};
+  for (auto& p : params) p = p.detach().to(device).requires_grad_(true);
   std::vector<Reference> references(params.begin(), params.end());
   FusedAdamW optimizer(params, options);
   for (int64_t step = 0; step < 6; ++step) {
@@ -61,8 +66,9 @@ TEST_P(FusedAdamWBits, EqualTheKernelPerTensor) {
       const bool without = (i == 5 && step < 2) || (i == 0 && step == 3);
       auto& p = params[i];
       p.mutable_grad() =
-          without ? torch::Tensor()
-                  : numbers(p.sizes(), 20 * step + static_cast<int64_t>(i), p.scalar_type());
+          without
+              ? torch::Tensor()
+              : numbers(p.sizes(), 20 * step + static_cast<int64_t>(i), p.scalar_type()).to(device);
       references[i].step_with(p.grad(), options);
     }
     optimizer.step();
@@ -73,11 +79,20 @@ TEST_P(FusedAdamWBits, EqualTheKernelPerTensor) {
     EXPECT_TRUE(same_bits(params[i], references[i].param));
     EXPECT_TRUE(same_bits(state.exp_avg(), references[i].exp_avg));
     EXPECT_TRUE(same_bits(state.exp_avg_sq(), references[i].exp_avg_sq));
-    EXPECT_EQ(state.max_exp_avg_sq().defined(), GetParam());
+    EXPECT_EQ(state.max_exp_avg_sq().defined(), amsgrad);
   }
   EXPECT_EQ(state_of(optimizer, params[5]).step(), 4);
   EXPECT_EQ(state_of(optimizer, params[0]).step(), 5);
   EXPECT_EQ(state_of(optimizer, params[1]).step(), 6);
+}
+
+TEST_P(FusedAdamWBits, EqualTheKernelPerTensor) {
+  expect_the_kernels_bits(torch::kCPU, GetParam());
+}
+
+TEST_P(FusedAdamWBits, EqualTheKernelPerTensor_CUDA) {
+  SKIP_WITHOUT_CUDA();
+  expect_the_kernels_bits(torch::kCUDA, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Amsgrad, FusedAdamWBits, ::testing::Bool());
@@ -208,6 +223,21 @@ TEST(FusedAdamW, CallsTheKernelOncePerDtypeAndStepCount) {
     EXPECT_EQ(fills.calls(), 3);
   }
 }
+
+#ifdef OPTIM_OFFLOAD_CUDA
+TEST(FusedAdamW, NeverWaitsForTheDevice_CUDA) {
+  SKIP_WITHOUT_CUDA();
+  const auto p = parameter({50}, 1).detach().cuda().requires_grad_(true);
+  p.mutable_grad() = numbers({50}, 2).cuda();
+  FusedAdamW optimizer({p});
+  auto& warnings = c10::cuda::warning_state();
+  warnings.set_sync_debug_mode(c10::cuda::SyncDebugMode::L_ERROR);
+  EXPECT_NO_THROW(optimizer.step());  // Makes its state.
+  EXPECT_NO_THROW(optimizer.step());
+  EXPECT_THROW(p.sum().item<float>(), c10::Error);  // The mode is on.
+  warnings.set_sync_debug_mode(c10::cuda::SyncDebugMode::L_DISABLED);
+}
+#endif
 
 TEST(FusedAdamW, RefusesWhatItCannotStepAndChangesNothing) {
   auto good = parameter({6}, 1);

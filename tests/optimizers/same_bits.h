@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ATen/Context.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -43,5 +44,12 @@ inline torch::Tensor parameter(at::IntArrayRef shape, int64_t seed,
                                torch::Dtype dtype = torch::kFloat32) {
   return numbers(shape, seed, dtype).requires_grad_(true);
 }
+
+inline bool has_cuda_device() {
+  return at::hasCUDA() && at::detail::getCUDAHooks().deviceCount() > 0;
+}
+
+#define SKIP_WITHOUT_CUDA() \
+  if (!has_cuda_device()) GTEST_SKIP() << "no CUDA device"
 
 }  // namespace optim_offload

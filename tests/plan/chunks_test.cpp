@@ -153,8 +153,8 @@ OFFLOAD_TEST(Tiles, OnlyWhereElementwise) {
 // Sizes around the tile's own: one element less, equal, one more, and primes.
 OFFLOAD_TEST(Tiles, SizesAroundAPiece) {
   std::vector<ParamSpec> specs;
-  for (const int64_t size : {63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257, 511, 512, 513,
-                             1021, 1024, 1031}) {
+  for (const int64_t size :
+       {63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257, 511, 512, 513, 1021, 1024, 1031}) {
     specs.push_back({.name = "p" + std::to_string(size), .shape = {size}});
   }
   for (const auto* name : {"SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "ElementwiseBlend"}) {

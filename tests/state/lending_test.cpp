@@ -1,4 +1,6 @@
 // Groups and state change hands: new groups, release, a second wrapper, destruction.
+#include <thread>
+
 #include <gtest/gtest.h>
 #include <torch/optim/adamw.h>
 
@@ -13,8 +15,7 @@ void grow(Twins& twins, const TestDevice& device, const std::string& name,
           std::vector<int64_t> shape, bool through_base_class) {
   for (auto* model : {&twins.plain_model, &twins.wrapped_model}) {
     model->parameters.insert(
-        name,
-        random_values(shape, 77, torch::kFloat32, device.device()).set_requires_grad(true));
+        name, random_values(shape, 77, torch::kFloat32, device.device()).set_requires_grad(true));
   }
   using torch::optim::OptimizerParamGroup;
   twins.plain->add_param_group(OptimizerParamGroup({twins.plain_model[name]}));
@@ -78,8 +79,9 @@ OFFLOAD_TEST(Lending, ParametersAddedAndRemovedInPlace) {
     twins.steps(2);
     ASSERT_TRUE(twins.same());
     for (auto* model : {&twins.plain_model, &twins.wrapped_model}) {
-      model->parameters.insert("late", random_values({9, 9}, 5, torch::kFloat32, device.device())
-                                           .set_requires_grad(true));
+      model->parameters.insert(
+          "late",
+          random_values({9, 9}, 5, torch::kFloat32, device.device()).set_requires_grad(true));
     }
     twins.plain->param_groups()[0].params().push_back(twins.plain_model["late"]);
     twins.wrapped->param_groups()[0].params().push_back(twins.wrapped_model["late"]);
@@ -156,11 +158,25 @@ OFFLOAD_TEST(Lending, DestroyedInTheMiddle) {
     const auto archive = saved(*twins.wrapped);
     twins.wrapped.reset();
     auto base = make_base(recipe("Adam"), {twins.wrapped_model.tensors()});
-    load_saved(*base, archive);
+    load_saved(*base, archive, device.device());
     twins.gradients();
     twins.plain->step();
     base->step();
     EXPECT_TRUE(same_parameters(twins.plain_model, twins.wrapped_model));
+  }
+}
+
+OFFLOAD_TEST(Lending, MadeInOneThreadSteppedInOthers) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe("AdamW"), offload_options(mode, 1024));
+    for (int step = 0; step < 3; ++step) {
+      twins.gradients();
+      twins.plain->step();
+      std::thread([&] { twins.wrapped->step(); }).join();
+    }
+    std::thread([&] { ASSERT_TRUE(twins.same()); }).join();
+    std::thread([&] { twins.wrapped.reset(); }).join();
   }
 }
 

@@ -57,7 +57,7 @@ OFFLOAD_TEST(GroupOptions, DisagreementOfPiecesNamesTheGroup) {
     specs.pop_back();
     specs.pop_back();  // Pieces with different numbers of parameters.
     Twins twins(device, specs, recipe_of<ParameterCountingBlend>("ParameterCountingBlend"),
-                offload_options(mode, 4096));
+                offload_options(mode, 8192));
     twins.gradients();
     const auto* options = &twins.wrapped->param_groups()[0].options();
     try {

@@ -83,6 +83,11 @@ Recipe lbfgs() {
 OFFLOAD_TEST(Lbfgs, AllAtOnceEqualsPlain) {
   Twins twins(device, small_decoder(2), lbfgs(), offload_options(Mode::AllAtOnce));
   for (int step = 0; step < 4; ++step) {
+    if (step == 2) {  // Its lists of tensors go through an archive as well.
+      const auto archive = saved(*twins.wrapped);
+      twins.rewrap_empty(offload_options(Mode::AllAtOnce));
+      load_saved(*twins.wrapped, archive);
+    }
     torch::Tensor losses[2];
     int i = 0;
     for (auto* model : {&twins.plain_model, &twins.wrapped_model}) {
@@ -112,7 +117,7 @@ OFFLOAD_TEST(Lbfgs, RefusedChunked) {
       const std::string what = error.what();
       EXPECT_NE(what.find("[optim_offload]"), std::string::npos) << what;
       EXPECT_NE(what.find("LBFGS"), std::string::npos) << what;
-      EXPECT_NE(what.find("all-at-once"), std::string::npos) << what;
+      EXPECT_NE(what.find("chunked(false)"), std::string::npos) << what;
     }
   }
 }

@@ -91,8 +91,7 @@ OFFLOAD_TEST(Gradients, ZeroGradThroughTheWrapper) {
 void set_sparse_gradient(torch::Tensor& parameter, uint64_t seed) {
   const int64_t rows = parameter.size(0);
   auto indices =
-      torch::tensor({int64_t(seed % rows), int64_t((seed * 5 + 3) % rows), rows - 1},
-                    torch::kInt64)
+      torch::tensor({int64_t(seed % rows), int64_t((seed * 5 + 3) % rows), rows - 1}, torch::kInt64)
           .view({1, 3})
           .to(parameter.device());
   auto values =

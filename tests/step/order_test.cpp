@@ -19,10 +19,10 @@ OFFLOAD_TEST(Order, FirstAndLaterStepsHoldAtMostTheSlots) {
           twins.step();
           const auto stats = twins.wrapped->stats();
           EXPECT_LE(stats.peak_slot_bytes, slots * kPiece) << "at step " << step;
-          EXPECT_LE(stats.largest_piece_bytes, kPiece);
-          EXPECT_EQ(stats.oversize_piece, "");
           if (device.copies()) {
             EXPECT_GT(stats.peak_slot_bytes, 0);
+            EXPECT_LE(stats.largest_piece_bytes, kPiece);
+            EXPECT_EQ(stats.oversize_piece, "");
           }
         }
         ASSERT_TRUE(twins.same());

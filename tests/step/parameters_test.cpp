@@ -38,12 +38,13 @@ OFFLOAD_TEST(Parameters, NothingButEmpty) {
 }
 
 OFFLOAD_TEST(Parameters, MixedTypesInOneGroup) {
-  check(device, {{.name = "layers.0.a", .shape = {17, 5}, .dtype = torch::kFloat32},
-                 {.name = "layers.0.b", .shape = {3}, .dtype = torch::kBFloat16},
-                 {.name = "layers.0.c", .shape = {31, 9}, .dtype = torch::kFloat64},
-                 {.name = "layers.1.a", .shape = {701}, .dtype = torch::kBFloat16},
-                 {.name = "layers.1.b", .shape = {1}, .dtype = torch::kFloat16},
-                 {.name = "layers.1.c", .shape = {333}, .dtype = torch::kFloat64}},
+  check(device,
+        {{.name = "layers.0.a", .shape = {17, 5}, .dtype = torch::kFloat32},
+         {.name = "layers.0.b", .shape = {3}, .dtype = torch::kBFloat16},
+         {.name = "layers.0.c", .shape = {31, 9}, .dtype = torch::kFloat64},
+         {.name = "layers.1.a", .shape = {701}, .dtype = torch::kBFloat16},
+         {.name = "layers.1.b", .shape = {1}, .dtype = torch::kFloat16},
+         {.name = "layers.1.c", .shape = {333}, .dtype = torch::kFloat64}},
         even_and_odd);
 }
 
@@ -55,9 +56,9 @@ OFFLOAD_TEST(Parameters, ChannelsLastKeepsTheLayoutOfItsState) {
   check(device, specs);
   Twins twins(device, specs, recipe("AdamW"), offload_options(Mode::Streamed, 1024));
   twins.steps(2);
-  for (const auto& fields : snapshot(*twins.wrapped).state[0]) {
-    EXPECT_TRUE(
-        fields.at("exp_avg").toTensor().is_contiguous(at::MemoryFormat::ChannelsLast));
+  const auto now = snapshot(*twins.wrapped);
+  for (const auto& fields : now.state[0]) {
+    EXPECT_TRUE(fields.at("exp_avg").toTensor().is_contiguous(at::MemoryFormat::ChannelsLast));
   }
 }
 
@@ -146,7 +147,8 @@ OFFLOAD_TEST(Parameters, ChangedByTheUserBetweenSteps) {
   }
 }
 
-// set_data (a module's to(), a user's cast) gives a parameter other storage under the same identity.
+// set_data (a module's to(), a user's cast) gives a parameter other storage under the same
+// identity.
 OFFLOAD_TEST(Parameters, StorageExchangedByTheUserBetweenSteps) {
   for (const auto mode : kModes) {
     Twins twins(device, small_decoder(2), recipe("AdamW"), offload_options(mode, 1024));

@@ -47,13 +47,11 @@ TEST_P(Parity, TwentyStepsWithStepLR) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Matrix, Parity,
-                         ::testing::Combine(::testing::ValuesIn(recipe_names()),
-                                            ::testing::ValuesIn(kModes),
-                                            ::testing::Values(DeviceKind::Cpu,
-                                                              DeviceKind::Simulated,
-                                                              DeviceKind::Cuda)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Matrix, Parity,
+    ::testing::Combine(::testing::ValuesIn(recipe_names()), ::testing::ValuesIn(kModes),
+                       ::testing::Values(DeviceKind::Cpu, DeviceKind::Simulated, DeviceKind::Cuda)),
+    name_of);
 
 // A test that could not fail proves nothing: the comparison itself must see one changed bit.
 TEST(Comparison, SeesOneBit) {

@@ -31,16 +31,17 @@ void expect_each_before_or_after(const Twins& twins, const Model& before_model,
     const auto stepped = same_tensor(twins.plain_model.parameters[name], items[p].value());
     ASSERT_TRUE(untouched || stepped) << name << ": " << stepped.message();
     const auto& expected = untouched ? before.state[0][p] : after.state[0][p];
-    EXPECT_TRUE(same_fields(expected, now.state[0][p])) << name << (untouched ? " untouched" : " stepped");
+    EXPECT_TRUE(same_fields(expected, now.state[0][p]))
+        << name << (untouched ? " untouched" : " stepped");
   }
 }
 
-OFFLOAD_TEST(Throws, InTheBaseAtEachParameter) {
+OFFLOAD_TEST(Throws, InTheBase) {
   const auto specs = small_decoder(2);
   const auto faulty = recipe_of<FaultyBlend>("FaultyBlend");
   for (const auto mode : kModes) {
     for (const int earlier_steps : {0, 2}) {
-      for (int at = 1; at <= static_cast<int>(specs.size()); ++at) {
+      for (int at = 1; at <= static_cast<int>(specs.size()); at += 2) {
         SCOPED_TRACE(::testing::Message() << to_string(mode) << " after " << earlier_steps
                                           << " steps, at parameter " << at);
         Twins twins(device, specs, faulty, offload_options(mode, 4096));
@@ -96,17 +97,19 @@ class FaultyElementwiseBlend : public FaultyBlend {
 OFFLOAD_TEST(Throws, InTheBaseAmongTiles) {
   set_optimizer_traits<FaultyElementwiseBlend>({.element_wise = true});
   const auto faulty = recipe_of<FaultyElementwiseBlend>("FaultyElementwiseBlend", true);
+  const auto specs = small_decoder(2);
   for (const auto mode : kChunkedModes) {
     for (const int earlier_steps : {0, 1}) {
-      for (const int at : {1, 2, 3, 5, 8, 12}) {
-        SCOPED_TRACE(::testing::Message() << to_string(mode) << " after " << earlier_steps
-                                          << " steps, at call " << at);
-        Twins twins(device, small_decoder(2), faulty, offload_options(mode, 1024));
+      for (const size_t at : {1, 2, 5, 12}) {
+        if (!device.copies() && at > specs.size()) continue;  // Nothing is tiled there.
+        SCOPED_TRACE(::testing::Message()
+                     << to_string(mode) << " after " << earlier_steps << " steps, at call " << at);
+        Twins twins(device, specs, faulty, offload_options(mode, 1024));
         twins.steps(earlier_steps);
         const auto parameters = all_parameters(*twins.wrapped);
         twins.gradients();
         auto& base = dynamic_cast<FaultyElementwiseBlend&>(twins.wrapped->base_optimizer());
-        base.fault_at = at;
+        base.fault_at = static_cast<int>(at);
         EXPECT_ANY_THROW(twins.wrapped->step());
         base.fault_at = 0;
         const auto now = all_parameters(*twins.wrapped);
@@ -137,6 +140,41 @@ OFFLOAD_TEST(Throws, InTheClosure) {
       twins.steps(2);
       ASSERT_TRUE(twins.same());
     }
+  }
+}
+
+class ForeignFaultBlend : public Blend {
+ public:
+  using Blend::Blend;
+  bool fault = false;
+
+ protected:
+  void begin_parameter(const torch::Tensor& parameter) override {
+    if (fault && parameter.dim() == 1) throw std::out_of_range("planned fault");
+  }
+};
+
+// Exceptions that are not c10::Error come through as they are; what is in place is the same.
+OFFLOAD_TEST(Throws, ExceptionsOfOtherTypes) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe_of<ForeignFaultBlend>("ForeignFaultBlend"),
+                offload_options(mode, 4096));
+    twins.steps(1);
+    twins.gradients();
+    auto& base = dynamic_cast<ForeignFaultBlend&>(twins.wrapped->base_optimizer());
+    base.fault = true;
+    try {
+      twins.wrapped->step();
+      FAIL() << "the fault was swallowed";
+    } catch (const std::exception& error) {
+      EXPECT_NE(std::string(error.what()).find("planned fault"), std::string::npos);
+    }
+    base.fault = false;
+    twins.restart_plain_from_wrapped();
+    ASSERT_TRUE(twins.same());
+    twins.steps(2);
+    ASSERT_TRUE(twins.same());
   }
 }
 

@@ -1,7 +1,5 @@
 #include "support/blend.h"
 
-#include <stdexcept>
-
 #include <ATen/core/grad_mode.h>
 #include <torch/optim/serialize.h>
 #include <torch/serialize/archive.h>
@@ -133,7 +131,7 @@ void ParameterCountingBlend::begin_step() {
 }
 
 void FaultyBlend::begin_parameter(const torch::Tensor&) {
-  if (fault_at > 0 && --fault_at == 0) throw std::runtime_error("planned fault");
+  if (fault_at > 0 && --fault_at == 0) TORCH_CHECK(false, "planned fault");
 }
 
 void register_blend_traits() {

@@ -103,7 +103,7 @@ class ParameterCountingBlend : public Blend {
   void begin_step() override;
 };
 
-/// Throws std::runtime_error("planned fault") before the parameter that is number `fault_at` (from
+/// Throws c10::Error, "planned fault", before the parameter that is number `fault_at` (from
 /// 1) in the order in which parameters are met since it was set; 0 never does.
 class FaultyBlend : public Blend {
  public:

@@ -35,14 +35,6 @@ Fields fields_of(torch::serialize::InputArchive& archive) {
   return fields;
 }
 
-template <typename Object>
-Fields fields_of_object(const Object& object) {
-  torch::serialize::OutputArchive out;
-  object.serialize(out);
-  auto in = read(write(out));
-  return fields_of(in);
-}
-
 AssertionResult same_value(const c10::IValue& expected, const c10::IValue& actual) {
   if (expected.isTensor() && actual.isTensor()) {
     return same_tensor(expected.toTensor(), actual.toTensor());
@@ -148,15 +140,36 @@ AssertionResult same_parameters(const Model& expected, const Model& actual) {
 }
 
 Snapshot snapshot(const torch::optim::Optimizer& optimizer) {
+  // One archive for all, as writing one takes longer than what is in it.
+  torch::serialize::OutputArchive out;
+  const auto write_object = [&](const std::string& key, const auto& object) {
+    torch::serialize::OutputArchive entry(out.compilation_unit());
+    object.serialize(entry);
+    out.write(key, entry);
+  };
+  const auto& groups = optimizer.param_groups();
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const auto group = std::to_string(g);
+    write_object("options" + group, groups[g].options());
+    for (size_t p = 0; p < groups[g].params().size(); ++p) {
+      const auto found = optimizer.state().find(groups[g].params()[p].unsafeGetTensorImpl());
+      if (found == optimizer.state().end() || !found->second) continue;
+      write_object("state" + group + "_" + std::to_string(p), *found->second);
+    }
+  }
+
+  auto in = read(write(out));
+  const auto read_object = [&](const std::string& key) {
+    torch::serialize::InputArchive entry;
+    return in.try_read(key, entry) ? fields_of(entry) : Fields{};
+  };
   Snapshot result;
-  for (const auto& group : optimizer.param_groups()) {
-    result.options.push_back(fields_of_object(group.options()));
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const auto group = std::to_string(g);
+    result.options.push_back(read_object("options" + group));
     auto& states = result.state.emplace_back();
-    for (const auto& parameter : group.params()) {
-      const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
-      states.push_back(found == optimizer.state().end() || !found->second
-                           ? Fields{}
-                           : fields_of_object(*found->second));
+    for (size_t p = 0; p < groups[g].params().size(); ++p) {
+      states.push_back(read_object("state" + group + "_" + std::to_string(p)));
     }
   }
   return result;
@@ -208,9 +221,10 @@ std::string saved(const torch::optim::Optimizer& optimizer) {
   return stream.str();
 }
 
-void load_saved(torch::optim::Optimizer& optimizer, const std::string& archive) {
+void load_saved(torch::optim::Optimizer& optimizer, const std::string& archive,
+                std::optional<torch::Device> device) {
   std::istringstream stream(archive);
-  torch::load(optimizer, stream);
+  torch::load(optimizer, stream, device);
 }
 
 }  // namespace optim_offload::testing

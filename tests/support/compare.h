@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,10 @@ Snapshot saved_snapshot(const torch::optim::Optimizer& optimizer);
 /// Bytes of all tensors in the state.
 int64_t state_bytes(const torch::optim::Optimizer& optimizer);
 
-/// An optimizer's archive, and how to read it into another.
+/// An optimizer's archive, and how to read it into another. The wrapper writes CPU tensors and
+/// takes any; a plain optimizer must have its tensors read to the parameters' `device`.
 std::string saved(const torch::optim::Optimizer& optimizer);
-void load_saved(torch::optim::Optimizer& optimizer, const std::string& archive);
+void load_saved(torch::optim::Optimizer& optimizer, const std::string& archive,
+                std::optional<torch::Device> device = std::nullopt);
 
 }  // namespace optim_offload::testing

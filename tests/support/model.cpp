@@ -57,8 +57,8 @@ void set_gradients(Model& model, uint64_t seed, const GradientFilter& filter) {
     if (!parameter.requires_grad() || (filter && !filter(i, item.key()))) {
       parameter.mutable_grad() = torch::Tensor();
     } else {
-      auto values = random_values(parameter.sizes().vec(), seed * 1000 + i,
-                                  parameter.scalar_type(), parameter.device());
+      auto values = random_values(parameter.sizes().vec(), seed * 1000 + i, parameter.scalar_type(),
+                                  parameter.device());
       parameter.mutable_grad() = torch::empty_like(parameter.detach()).copy_(values);
     }
     ++i;
@@ -70,7 +70,8 @@ std::vector<ParamSpec> small_decoder(int layers, torch::Dtype dtype) {
   specs.push_back({.name = "model.embed_tokens.weight", .shape = {37, 19}, .dtype = dtype});
   for (int i = 0; i < layers; ++i) {
     const auto prefix = "model.layers." + std::to_string(i) + ".";
-    specs.push_back({.name = prefix + "self_attn.q_proj.weight", .shape = {19, 19}, .dtype = dtype});
+    specs.push_back(
+        {.name = prefix + "self_attn.q_proj.weight", .shape = {19, 19}, .dtype = dtype});
     specs.push_back({.name = prefix + "mlp.up_proj.weight", .shape = {23, 19}, .dtype = dtype});
     specs.push_back({.name = prefix + "norm.weight", .shape = {19}, .dtype = dtype});
   }

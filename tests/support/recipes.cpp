@@ -57,8 +57,8 @@ std::vector<Recipe> all_recipes() {
   using namespace torch::optim;
   register_blend_traits();
   std::vector<Recipe> list;
-  list.push_back(torch_recipe<SGD>(
-      "SGD", SGDOptions(0.02).momentum(0.9).weight_decay(0.01).nesterov(true)));
+  list.push_back(
+      torch_recipe<SGD>("SGD", SGDOptions(0.02).momentum(0.9).weight_decay(0.01).nesterov(true)));
   list.push_back(torch_recipe<Adam>("Adam", AdamOptions(0.01).amsgrad(true).weight_decay(0.01)));
   list.push_back(torch_recipe<AdamW>("AdamW", AdamWOptions(0.01).weight_decay(0.1)));
   list.push_back(

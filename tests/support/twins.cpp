@@ -53,7 +53,7 @@ void Twins::restart_plain_from_wrapped() {
     for (auto& item : plain_model.parameters) item.value().copy_(wrapped_model[item.key()]);
   }
   plain = make_base(recipe_, grouping_(plain_model));
-  load_saved(*plain, saved(*wrapped));
+  load_saved(*plain, saved(*wrapped), device_);
 }
 
 void Twins::rewrap_empty(OffloadOptions options) {

@@ -1,8 +1,17 @@
-# `cmake -P`, for the scripts: prints the torch that a build would use, as "FROM FLAVOUR ROOT", or
-# nothing.
+# `cmake -P`, for the scripts: prints the torch that a build would use, as "FROM FLAVOUR CRT ROOT", or
+# nothing. CRT is "crt" where CUDA headers are beside it, but not those of the folder crt.
 include("${CMAKE_CURRENT_LIST_DIR}/OptimOffloadTorch.cmake")
 optim_offload_locate_torch("" root from)
 if(root)
   _optim_offload_torch_flavour("${root}" flavour)
-  execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "${from} ${flavour} ${root}")
+  set(crt "-")
+  file(GLOB headers "${root}/../nvidia/cu[0-9]*/include/cuda_runtime_api.h")
+  if(headers AND flavour STREQUAL cuda)
+    list(GET headers 0 headers)
+    get_filename_component(headers "${headers}" DIRECTORY)
+    if(NOT EXISTS "${headers}/crt/host_defines.h")
+      set(crt "crt")
+    endif()
+  endif()
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "${from} ${flavour} ${crt} ${root}")
 endif()

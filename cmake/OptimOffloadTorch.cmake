@@ -113,6 +113,24 @@ function(_optim_offload_torch_of_cache out)
   endforeach()
 endfunction()
 
+# CUDA 13's wheels include headers (of the folders crt and nv) that come in wheels of their own, which
+# torch does not ask for. Sets `out` to "" where they are in `include`, to the folder in which the
+# set-up put them, or to "missing".
+function(_optim_offload_extra_cuda_headers include out)
+  set(${out} "" PARENT_SCOPE)
+  if(EXISTS "${include}/crt/host_defines.h" AND EXISTS "${include}/nv/target")
+    return()
+  endif()
+  _optim_offload_cache(cache)
+  file(GLOB extra "${cache}/cuda-headers-*/lib/python3*/site-packages/nvidia/cu*/include")
+  if(extra)
+    list(GET extra 0 extra)
+  else()
+    set(extra "missing")
+  endif()
+  set(${out} "${extra}" PARENT_SCOPE)
+endfunction()
+
 # Where the CUDA runtime's headers and library for the torch in `root` are: beside a wheel, else in a
 # CUDA Toolkit; the library a zip's own. Both "" where the torch has no CUDA side or one is missing.
 function(_optim_offload_cuda_of_torch root out_include out_library)
@@ -131,16 +149,12 @@ function(_optim_offload_cuda_of_torch root out_include out_library)
     list(GET include 0 include)
     get_filename_component(include "${include}" DIRECTORY)
   endif()
-  # CUDA 13's runtime wheel includes headers of the folder crt, which come in a wheel of their own. No
-  # torch asks for it; the set-up brings it.
-  if(include AND NOT EXISTS "${include}/crt/host_defines.h")
-    _optim_offload_cache(cache)
-    file(GLOB crt "${cache}/cuda-crt-*/lib/python3*/site-packages/nvidia/cu*/include")
-    if(crt)
-      list(GET crt 0 crt)
-      list(APPEND include "${crt}")
-    else()
+  if(include)
+    _optim_offload_extra_cuda_headers("${include}" extra)
+    if(extra STREQUAL "missing")
       set(include "")
+    else()
+      list(APPEND include ${extra})
     endif()
   endif()
   if(NOT include OR NOT library)

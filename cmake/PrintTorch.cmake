@@ -1,17 +1,18 @@
-# `cmake -P`, for the scripts: prints the torch that a build would use, as "FROM FLAVOUR CRT ROOT", or
-# nothing. CRT is "crt" where CUDA headers are beside it, but not those of the folder crt.
+# `cmake -P`, for the scripts: prints the torch that a build would use, as "FROM FLAVOUR HEADERS ROOT",
+# or nothing. HEADERS is "missing" where the CUDA headers beside it are not whole.
 include("${CMAKE_CURRENT_LIST_DIR}/OptimOffloadTorch.cmake")
 optim_offload_locate_torch("" root from)
 if(root)
   _optim_offload_torch_flavour("${root}" flavour)
-  set(crt "-")
+  set(state "whole")
   file(GLOB headers "${root}/../nvidia/cu[0-9]*/include/cuda_runtime_api.h")
   if(headers AND flavour STREQUAL cuda)
     list(GET headers 0 headers)
     get_filename_component(headers "${headers}" DIRECTORY)
-    if(NOT EXISTS "${headers}/crt/host_defines.h")
-      set(crt "crt")
+    _optim_offload_extra_cuda_headers("${headers}" extra)
+    if(extra STREQUAL "missing")
+      set(state "missing")
     endif()
   endif()
-  execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "${from} ${flavour} ${crt} ${root}")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "${from} ${flavour} ${state} ${root}")
 endif()

@@ -50,8 +50,8 @@ make_venv() {
   trap - EXIT
 }
 
-# CUDA headers that torch's own dependencies lack; see _optim_offload_cuda_of_torch.
-crt_package=nvidia-cuda-crt==13.0.88
+# CUDA headers that torch's own dependencies lack; see _optim_offload_extra_cuda_headers.
+header_packages=(nvidia-cuda-crt==13.0.88 nvidia-cuda-cccl==13.0.85)
 
 make_torch() {
   local name=torch-$torch_version-$1
@@ -63,29 +63,29 @@ make_torch() {
       nvidia-cuda-runtime==13.0.96
   else
     say "setting up torch $torch_version, CUDA flavour (4.6 GB) in $cache/$name"
-    make_venv "$name" "torch==$torch_version" "$crt_package"
+    make_venv "$name" "torch==$torch_version" "${header_packages[@]}"
   fi
 }
 
 # Prints "FLAVOUR ROOT" of the torch to build with, made now where there is none.
 ensure_torch() {
-  local wanted from flavour crt folder
+  local wanted from flavour headers folder
   wanted=$(wanted_flavour)
   mkdir -p "$cache"
   # Two builds at once must not set up the same thing twice.
   exec 9>"$cache/lock"
   flock 9
-  read -r from flavour crt folder < <(cmake -P "$root/cmake/PrintTorch.cmake") || true
+  read -r from flavour headers folder < <(cmake -P "$root/cmake/PrintTorch.cmake") || true
   if [ -z "${folder:-}" ] || [ "$from $flavour $wanted" = "cache cpu cuda" ]; then
     if [ -z "$(TORCH=$wanted cmake -P "$root/cmake/PrintTorch.cmake")" ]; then
       make_torch "$wanted"
     fi
-    read -r from flavour crt folder < <(TORCH=$wanted cmake -P "$root/cmake/PrintTorch.cmake") ||
+    read -r from flavour headers folder < <(TORCH=$wanted cmake -P "$root/cmake/PrintTorch.cmake") ||
       die "torch was set up in $cache but is not found there; remove it and run again"
   fi
-  if [ "$crt" = crt ] && ! compgen -G "$cache/cuda-crt-*" >/dev/null; then
-    say "setting up CUDA headers (1 MB) that torch's wheels lack"
-    make_venv "cuda-crt-${crt_package#*==}" --no-deps "$crt_package"
+  if [ "$headers" = missing ]; then
+    say "setting up CUDA headers (30 MB) that torch's wheels lack"
+    make_venv cuda-headers-13.0 --no-deps "${header_packages[@]}"
   fi
   exec 9>&-
   echo "$flavour $folder"

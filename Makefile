@@ -56,6 +56,13 @@ asan:  ## Tests under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan:  ## Tests of the transfers and steps under ThreadSanitizer
 	@scripts/sanitize tsan $(ARGS)
 
+.PHONY: docs
+docs:  ## Check the pages in docs/ and make the API reference in build/docs
+	@scripts/setup docs
+	@scripts/check_docs
+	@mkdir -p build && doxygen docs/Doxyfile
+	@echo "docs: build/docs/html/index.html"
+
 clean:  ## Remove builds
 	rm -rf build out
 

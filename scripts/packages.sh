@@ -45,6 +45,7 @@ missing_packages() {
         has_command clang-format || echo clang-format
         has_command shellcheck || echo shellcheck
         ;;
+      docs) has_command doxygen || echo doxygen ;;
       tidy) has_command clang-tidy || echo clang-tidy ;;
       *) die "packages for '$purpose' are not known" ;;
     esac

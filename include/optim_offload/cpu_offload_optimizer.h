@@ -75,9 +75,9 @@ class CPUOffloadOptimizer : public torch::optim::Optimizer {
 
   /// The wrapped optimizer. Its groups and state are empty between calls; see the class comment.
   torch::optim::Optimizer& base_optimizer();
-  const torch::optim::Optimizer& base_optimizer() const;
+  const torch::optim::Optimizer& base_optimizer() const;  ///< The same.
 
-  const OffloadOptions& options() const;
+  const OffloadOptions& options() const;  ///< As given at construction.
 
   /// Counts of the latest step and of the memory now held.
   OffloadStats stats() const;

@@ -26,11 +26,12 @@ class FusedAdamW : public torch::optim::Optimizer {
   /// Throws `c10::Error` where a group's options are out of range, or are no AdamWOptions.
   explicit FusedAdamW(const std::vector<torch::optim::OptimizerParamGroup>& param_groups,
                       torch::optim::AdamWOptions defaults = {});
-  explicit FusedAdamW(std::vector<torch::Tensor> params, torch::optim::AdamWOptions defaults = {});
+  explicit FusedAdamW(std::vector<torch::Tensor> params,
+                      torch::optim::AdamWOptions defaults = {});  ///< One group.
 
-  torch::Tensor step(LossClosure closure = nullptr) override;
-  void save(torch::serialize::OutputArchive& archive) const override;
-  void load(torch::serialize::InputArchive& archive) override;
+  torch::Tensor step(LossClosure closure = nullptr) override;  ///< Returns the closure's loss.
+  void save(torch::serialize::OutputArchive& archive) const override;  ///< As AdamW's.
+  void load(torch::serialize::InputArchive& archive) override;         ///< As AdamW's.
 };
 
 }  // namespace optim_offload

@@ -14,13 +14,13 @@ namespace optim_offload {
 
 /// Options of one group of Muon. Names and defaults are those of Python's `torch.optim.Muon`.
 struct MuonOptions : public torch::optim::OptimizerCloneableOptions<MuonOptions> {
-  MuonOptions(double lr = 1e-3);
-  TORCH_ARG(double, lr) = 1e-3;
+  MuonOptions(double lr = 1e-3);  ///< The defaults, with this learning rate.
+  TORCH_ARG(double, lr) = 1e-3;   ///< Learning rate, scaled as adjust_lr_fn says.
   /// Decoupled: the parameter shrinks by `lr * weight_decay` each step.
   TORCH_ARG(double, weight_decay) = 0.1;
-  TORCH_ARG(double, momentum) = 0.95;
-  TORCH_ARG(bool, nesterov) = true;
-  typedef std::tuple<double, double, double> ns_coefficients_t;
+  TORCH_ARG(double, momentum) = 0.95;  ///< Share of the running mean that stays.
+  TORCH_ARG(bool, nesterov) = true;    ///< Blend the gradient in once more.
+  typedef std::tuple<double, double, double> ns_coefficients_t;  ///< (a, b, c)
   /// Of the quintic polynomial that one Newton-Schulz iteration applies to the singular values.
   TORCH_ARG(ns_coefficients_t, ns_coefficients) = std::make_tuple(3.4445, -4.7750, 2.0315);
   /// Least norm that the update is divided by before the iteration.
@@ -35,32 +35,32 @@ struct MuonOptions : public torch::optim::OptimizerCloneableOptions<MuonOptions>
   /// Step this group by AdamW instead (embeddings, heads, norms, biases), with the group's own
   /// `lr`, `weight_decay` and the two options below. Its state has exp_avg and exp_avg_sq.
   TORCH_ARG(bool, adamw) = false;
-  typedef std::tuple<double, double> betas_t;
-  TORCH_ARG(betas_t, adamw_betas) = std::make_tuple(0.9, 0.999);
-  TORCH_ARG(double, adamw_eps) = 1e-8;
+  typedef std::tuple<double, double> betas_t;                     ///< (beta1, beta2)
+  TORCH_ARG(betas_t, adamw_betas) = std::make_tuple(0.9, 0.999);  ///< Of AdamW's means.
+  TORCH_ARG(double, adamw_eps) = 1e-8;                            ///< Added to AdamW's denominator.
 
   /// Calls of step() so far, for every group alike; AdamW's bias correction counts with it. It is
   /// saved and loaded with the options.
   TORCH_ARG(int64_t, step) = 0;
 
  public:
-  void serialize(torch::serialize::InputArchive& archive) override;
-  void serialize(torch::serialize::OutputArchive& archive) const override;
-  friend bool operator==(const MuonOptions& lhs, const MuonOptions& rhs);
-  double get_lr() const override;
-  void set_lr(const double lr) override;
+  void serialize(torch::serialize::InputArchive& archive) override;         ///< Reads all.
+  void serialize(torch::serialize::OutputArchive& archive) const override;  ///< Writes all.
+  friend bool operator==(const MuonOptions& lhs, const MuonOptions& rhs);   ///< All equal.
+  double get_lr() const override;                                           ///< For schedulers.
+  void set_lr(const double lr) override;                                    ///< For schedulers.
 };
 
 /// State of one parameter: `momentum_buffer` in Muon's groups, the other two in AdamW's.
 struct MuonParamState : public torch::optim::OptimizerCloneableParamState<MuonParamState> {
-  TORCH_ARG(torch::Tensor, momentum_buffer);
-  TORCH_ARG(torch::Tensor, exp_avg);
-  TORCH_ARG(torch::Tensor, exp_avg_sq);
+  TORCH_ARG(torch::Tensor, momentum_buffer);  ///< Running mean of gradients.
+  TORCH_ARG(torch::Tensor, exp_avg);          ///< AdamW's mean of gradients.
+  TORCH_ARG(torch::Tensor, exp_avg_sq);       ///< AdamW's mean of their squares.
 
  public:
-  void serialize(torch::serialize::InputArchive& archive) override;
-  void serialize(torch::serialize::OutputArchive& archive) const override;
-  friend bool operator==(const MuonParamState& lhs, const MuonParamState& rhs);
+  void serialize(torch::serialize::InputArchive& archive) override;  ///< Reads what is there.
+  void serialize(torch::serialize::OutputArchive& archive) const override;       ///< Writes all.
+  friend bool operator==(const MuonParamState& lhs, const MuonParamState& rhs);  ///< Same values.
 };
 
 /// Muon (Keller Jordan, https://kellerjordan.github.io/posts/muon/): momentum whose update is made
@@ -76,15 +76,15 @@ class Muon : public torch::optim::Optimizer {
   /// parameter that is not 2-D.
   explicit Muon(const std::vector<torch::optim::OptimizerParamGroup>& param_groups,
                 MuonOptions defaults = {});
-  explicit Muon(std::vector<torch::Tensor> params, MuonOptions defaults = {});
+  explicit Muon(std::vector<torch::Tensor> params, MuonOptions defaults = {});  ///< One group.
 
   /// Keeps the group's own options, which some versions of `Optimizer::add_param_group` do not.
   void add_param_group(const torch::optim::OptimizerParamGroup& param_group);
 
   /// Throws on sparse gradients and complex parameters.
   torch::Tensor step(LossClosure closure = nullptr) override;
-  void save(torch::serialize::OutputArchive& archive) const override;
-  void load(torch::serialize::InputArchive& archive) override;
+  void save(torch::serialize::OutputArchive& archive) const override;  ///< All of both groups.
+  void load(torch::serialize::InputArchive& archive) override;         ///< What save() wrote.
 };
 
 /// Names of what Muon should not step although it is a matrix: embeddings and heads.

@@ -22,5 +22,5 @@ if(OPTIM_OFFLOAD_NVTX)
   file(GLOB _nvtx_hints "${OPTIM_OFFLOAD_TORCH_ROOT}/../nvidia/*/include")
   _optim_offload_find_header(
     NVTX nvtx3/nvtx3.hpp "the wheel nvidia-nvtx or a CUDA Toolkit" HINTS
-    "${OPTIM_OFFLOAD_TORCH_CUDA_INCLUDE_DIR}" ${_nvtx_hints} PATHS /usr/local/cuda/include)
+    ${OPTIM_OFFLOAD_TORCH_CUDA_INCLUDE_DIR} ${_nvtx_hints} PATHS /usr/local/cuda/include)
 endif()

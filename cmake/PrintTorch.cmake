@@ -1,8 +1,18 @@
-# `cmake -P`, for the scripts: prints the torch that a build would use, as "FROM FLAVOUR ROOT", or
-# nothing.
+# `cmake -P`, for the scripts: prints the torch that a build would use, as "FROM FLAVOUR HEADERS ROOT",
+# or nothing. HEADERS is "missing" where the CUDA headers beside it are not whole.
 include("${CMAKE_CURRENT_LIST_DIR}/OptimOffloadTorch.cmake")
 optim_offload_locate_torch("" root from)
 if(root)
   _optim_offload_torch_flavour("${root}" flavour)
-  execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "${from} ${flavour} ${root}")
+  set(state "whole")
+  file(GLOB headers "${root}/../nvidia/cu[0-9]*/include/cuda_runtime_api.h")
+  if(headers AND flavour STREQUAL cuda)
+    list(GET headers 0 headers)
+    get_filename_component(headers "${headers}" DIRECTORY)
+    _optim_offload_extra_cuda_headers("${headers}" extra)
+    if(extra STREQUAL "missing")
+      set(state "missing")
+    endif()
+  endif()
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "${from} ${flavour} ${state} ${root}")
 endif()

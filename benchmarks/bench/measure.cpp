@@ -58,7 +58,7 @@ int64_t host_bytes(const CPUOffloadOptimizer* wrapper) {
 
 void time_later_steps(Measured& measured, const BenchOptions& options, Device& device, Row& row) {
   for (int64_t i = 0; i < options.warmup; ++i) timed_step(*measured.optimizer, device);
-  std::vector<double> wall, on_device, host;
+  std::vector<double> wall, on_device, host, queue;
   for (int64_t i = 0; i < options.steps; ++i) {
     if (measured.wrapper == nullptr) {
       const auto start = Clock::now();
@@ -67,11 +67,16 @@ void time_later_steps(Measured& measured, const BenchOptions& options, Device& d
       continue;
     }
     wall.push_back(timed_step(*measured.optimizer, device));
-    host.push_back(measured.wrapper->stats().host_seconds / wall.back());
+    const OffloadStats stats = measured.wrapper->stats();
+    host.push_back(stats.host_seconds / wall.back());
+    queue.push_back(stats.queue_seconds / wall.back());
   }
   row.step_s = summarize(wall);
   if (!on_device.empty()) row.device_step_s = quantile(on_device, 0.5);
-  if (!host.empty()) row.host_share = quantile(host, 0.5);
+  if (!host.empty()) {
+    row.host_share = quantile(host, 0.5);
+    row.queue_share = quantile(queue, 0.5);
+  }
 }
 
 void take_stats(const CPUOffloadOptimizer& wrapper, int64_t most_padding, Row& row) {

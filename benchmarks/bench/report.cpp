@@ -85,6 +85,7 @@ json row_json(const Row& row) {
           {"h2d_gb_per_s", or_null(row.h2d_gb_per_s)},
           {"d2h_gb_per_s", or_null(row.d2h_gb_per_s)},
           {"host_share", or_null(row.host_share)},
+          {"queue_share", or_null(row.queue_share)},
           {"vram_allocated_mib", mib(row.vram(), &Memory::allocated)},
           {"vram_reserved_mib", mib(row.vram(), &Memory::reserved)},
           {"first_step_vram_allocated_mib", mib(row.first_vram, &Memory::allocated)},

@@ -38,7 +38,8 @@ struct Row {
 
   std::optional<double> device_step_s;  ///< Resident: the step by events on the device.
   std::optional<double> h2d_gb_per_s, d2h_gb_per_s;  ///< Bytes over the step's whole time.
-  std::optional<double> host_share;  ///< Part of the step in which the host queued work.
+  std::optional<double> host_share;   ///< The host's own work in the loop over the step.
+  std::optional<double> queue_share;  ///< The same with its waits for room in the driver's queues.
 
   /// Peaks over weights and gradients.
   std::optional<Memory> first_vram, later_vram;

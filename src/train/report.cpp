@@ -50,6 +50,9 @@ std::string describe_example(const CausalLM& model, const std::string& piece) {
 }
 
 std::string describe_stats(const OffloadStats& stats) {
+  if (stats.state_bytes == 0 && stats.h2d_bytes == 0) {
+    return "offload: the parameters are on the CPU, where their state rests too; nothing is copied";
+  }
   std::ostringstream out;
   out << std::fixed << std::setprecision(2) << "offload, last step: " << stats.pieces
       << " pieces in " << stats.chunks << " chunks, " << mib(stats.h2d_bytes) << " MiB up, "

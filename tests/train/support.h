@@ -55,9 +55,11 @@ inline void write_text(const std::filesystem::path& path, const std::string& tex
   std::ofstream(path, std::ios::binary) << text;
 }
 
-/// configs/test.toml of the source tree.
+/// configs/test.toml of the source tree. Compilers that ccache serves may name this file relative
+/// to the build folder, where the program is too.
 inline std::filesystem::path test_config() {
-  return std::filesystem::path(__FILE__).parent_path() / "../../configs/test.toml";
+  const auto build = std::filesystem::path(OFFLOAD_TRAIN_PATH).parent_path();
+  return (build / __FILE__).parent_path() / "../../configs/test.toml";
 }
 
 /// test.toml on made-up text that is written to `dir`, with `overrides` on top.

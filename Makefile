@@ -1,6 +1,6 @@
 # The commands of this project. What they need is set up on the way; see scripts/.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build bench setup install consumers lint format tidy asan tsan clean distclean
+.PHONY: help demo test build bench readme setup install consumers lint format tidy asan tsan clean distclean
 
 PREFIX ?= $(CURDIR)/out
 ARGS ?=
@@ -25,6 +25,9 @@ build:  ## Build the library and offload-train
 
 bench:  ## Build the benchmarks
 	@scripts/build --for bench all
+
+readme:  ## Write the README's table and pictures from benchmarks/results/h200.json
+	@scripts/bench_to_readme.py $(ARGS)
 
 setup:  ## Only set up packages and LibTorch
 	@scripts/setup

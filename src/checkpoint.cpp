@@ -24,7 +24,8 @@ void CPUOffloadOptimizer::load(torch::serialize::InputArchive& archive) {
     const state::Loan loan(*this, *self.base);
     self.base->load(archive);
   }
-  self.settle(state_, /*loaded=*/true);
+  self.loaded = true;
+  self.settle(state_);
 }
 
 void CPUOffloadOptimizer::Impl::rehearse_load(
@@ -37,7 +38,7 @@ void CPUOffloadOptimizer::Impl::rehearse_load(
       const auto entry = base->state().find(member.param.unsafeGetTensorImpl());
       if (entry == base->state().end() || !traits.element_wise) continue;
       for (const auto& found : state::find_state_tensors(*entry->second)) {
-        OFFLOAD_CHECK(found.tensor.dim() == 0 || found.tensor.layout() != at::kStrided ||
+        OFFLOAD_CHECK(found.tensor.numel() == 1 || found.tensor.layout() != at::kStrided ||
                           found.tensor.sizes() == member.param.sizes(),
                       "the checkpoint's ", found.name, " does not fit parameter ", member.label(),
                       " (shapes ", found.tensor.sizes(), " and ", member.param.sizes(),

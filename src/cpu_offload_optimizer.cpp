@@ -45,7 +45,7 @@ CPUOffloadOptimizer::CPUOffloadOptimizer(
   impl_->registry.refresh(impl_->base->param_groups());
   param_groups_.swap(impl_->base->param_groups());
   state_.swap(impl_->base->state());
-  impl_->settle(state_, /*loaded=*/false);
+  impl_->settle(state_);
 }
 
 CPUOffloadOptimizer::~CPUOffloadOptimizer() = default;
@@ -67,7 +67,7 @@ torch::Tensor CPUOffloadOptimizer::step(LossClosure closure) {
   }
   const auto begun = std::chrono::steady_clock::now();
   self.registry.refresh(param_groups_);
-  self.settle(state_, /*loaded=*/false);
+  self.settle(state_);
   self.plan.update(self.registry, param_groups_, closure != nullptr && !chunked);
 
   state::Loan loan(*this, *self.base);
@@ -99,7 +99,7 @@ void CPUOffloadOptimizer::synchronize() const {
 std::unique_ptr<torch::optim::Optimizer> CPUOffloadOptimizer::release() {
   Impl& self = impl();
   self.registry.refresh(param_groups_);
-  self.settle(state_, /*loaded=*/false);
+  self.settle(state_);
   self.leave_home();
   param_groups_.swap(self.base->param_groups());
   state_.swap(self.base->state());

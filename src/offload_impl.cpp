@@ -19,10 +19,11 @@ CPUOffloadOptimizer::Impl::Impl(
       host(options.pin_memory()),
       plan(options, traits) {}
 
-void CPUOffloadOptimizer::Impl::settle(state::StateMap& states, bool loaded) {
+void CPUOffloadOptimizer::Impl::settle(state::StateMap& states) {
   host.settle(
       registry, states, [this](c10::Device device) { return plan.lane(device).link.get(); },
       loaded);
+  loaded = false;
 }
 
 namespace {

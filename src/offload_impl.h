@@ -21,8 +21,8 @@ class CPUOffloadOptimizer::Impl {
        const torch::OrderedDict<std::string, torch::Tensor>& named_parameters,
        OffloadOptions offload_options);
 
-  /// Brings what is in `states` home.
-  void settle(state::StateMap& states, bool loaded);
+  /// Brings what is in `states` home; from an archive if one was loaded since the last time.
+  void settle(state::StateMap& states);
 
   /// Steps the base, which holds groups and state, as the options say. `begun`: when the step
   /// began.
@@ -42,6 +42,7 @@ class CPUOffloadOptimizer::Impl {
   state::HostState host;
   step::StepPlan plan;
   OffloadStats stats;
+  bool loaded = false;  ///< State of an archive waits for its home.
 };
 
 }  // namespace optim_offload

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -39,7 +40,11 @@ void touch(std::byte* data, size_t size) {
     if (threads == 1) {
       work();
     } else {
-      pool.emplace_back(work);
+      try {
+        pool.emplace_back(work);
+      } catch (const std::system_error&) {
+        work();  // no more threads to be had
+      }
     }
   }
 }
@@ -61,15 +66,18 @@ HostRegion::HostRegion(size_t bytes, LockFor lock_for, PinMemory pin)
   OFFLOAD_CHECK(mapped != MAP_FAILED, "no host memory for optimizer state (", size_,
                 " bytes: ", std::strerror(errno), "); free memory or raise the limit (ulimit -v)");
   data_ = static_cast<std::byte*>(mapped);
-  // Advice only: without huge pages locking takes longer, and a child that forks shares pages.
+  // Advice only: without huge pages locking takes longer.
   static_cast<void>(madvise(data_, size_, MADV_HUGEPAGE));
-  static_cast<void>(madvise(data_, size_, MADV_DONTFORK));
   if (lock_for_ == LockFor::Nobody) return;
 
   touch(data_, size_);
   std::string why;
   locked_ = lock_pages(lock_for_, data_, size_, why);
-  if (locked_) return;
+  if (locked_) {
+    // A forked child's copy-on-write would move pages under the device.
+    static_cast<void>(madvise(data_, size_, MADV_DONTFORK));
+    return;
+  }
   if (pin == PinMemory::Required) {
     munmap(data_, size_ + page_size());
     OFFLOAD_CHECK(false, "host memory could not be page-locked (", size_, " bytes: ", why,
@@ -83,6 +91,8 @@ HostRegion::HostRegion(size_t bytes, LockFor lock_for, PinMemory pin)
 }
 
 HostRegion::~HostRegion() {
+  // In a forked child a locked region is not mapped; its addresses may be someone else's.
+  if (locked_ && getpid() != owner_) return;
   if (locked_) unlock_pages(lock_for_, data_);
   munmap(data_, size_ + page_size());
 }

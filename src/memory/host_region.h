@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <cstddef>
 
 #include "memory/page_lock.h"
@@ -30,6 +33,7 @@ class HostRegion {
   size_t size_ = 0;
   LockFor lock_for_;
   bool locked_ = false;
+  pid_t owner_ = getpid();
 };
 
 }  // namespace optim_offload::memory

@@ -29,40 +29,37 @@ bool at_home(const StateRecord& record) {
 /// `moves`.
 void reread(Member& member, const torch::optim::OptimizerParamState& object, bool loaded,
             std::vector<HostState::Move>& list) {
+  std::vector<FoundTensor> found = find_state_tensors(object);
+  const std::vector<bool> moving = which_move(found, member.param, loaded);
   StateRecord old = std::exchange(member.record, StateRecord{});
   member.record.object = &object;
   member.record.version = old.version + 1;
-  for (FoundTensor& found : find_state_tensors(object)) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    FoundTensor& f = found[i];
     const auto known = std::find_if(old.moved.begin(), old.moved.end(), [&](const StateTensor& t) {
-      return t.home.defined() && t.handle.is_same(found.tensor) && t.is_home();
+      return t.home.defined() && t.handle.is_same(f.tensor) && t.is_home();
     });
     if (known != old.moved.end()) {
+      known->name = f.name;
       member.record.moved.push_back(*known);
       continue;
     }
-    // A scalar that was known to visit the device does so also when an archive brings it.
-    const bool visited = std::any_of(old.moved.begin(), old.moved.end(),
-                                     [&](const StateTensor& t) { return t.name == found.name; });
-    if (!moves(found.name, found.tensor, member.param, loaded) && !(loaded && visited)) {
-      member.record.resident.push_back(found.tensor);
+    // A tensor that was known to visit the device does so also when an archive brings it.
+    const bool visited = loaded && std::any_of(old.moved.begin(), old.moved.end(),
+                                               [&](const auto& t) { return t.name == f.name; });
+    if (!moving[i] && !visited) {
+      member.record.resident.push_back(f.tensor);
       continue;
     }
-    const bool twice =
-        std::any_of(member.record.moved.begin(), member.record.moved.end(),
-                    [&](const StateTensor& t) { return t.handle.is_same(found.tensor); });
-    if (twice) continue;
     StateTensor waiting;
-    waiting.handle = found.tensor;
+    waiting.handle = f.tensor;
     // What took the place of a tensor of the same form gets its home, so that loading needs no more
     // host memory than was used before.
-    const auto place = std::find_if(old.moved.begin(), old.moved.end(), [&](const StateTensor& t) {
-      return t.home.defined() && t.handle.use_count() == 1 && t.name == found.name &&
-             t.home.sizes() == found.tensor.sizes() && t.home.strides() == found.tensor.strides() &&
-             t.home.dtype() == found.tensor.dtype();
-    });
+    const auto place = std::find_if(old.moved.begin(), old.moved.end(),
+                                    [&](const StateTensor& t) { return t.can_house(f); });
     if (place != old.moved.end()) waiting.home = std::exchange(place->home, at::Tensor());
-    member.record.moved.push_back(waiting);
-    list.push_back({&member, member.record.moved.size() - 1, std::move(found)});
+    member.record.moved.push_back(std::move(waiting));
+    list.push_back({&member, member.record.moved.size() - 1, std::move(f)});
   }
 }
 
@@ -78,9 +75,9 @@ StateTensor HostState::make_home(const FoundTensor& found, at::IntArrayRef sizes
   StateTensor tensor;
   tensor.name = found.name;
   tensor.handle = found.tensor;
-  tensor.home = home.defined() ? std::move(home)
-                               : arena_.allocate(sizes, strides, found.tensor.options(),
-                                                 lock_for(param.device()));
+  tensor.settle_in(home.defined() ? std::move(home)
+                                  : arena_.allocate(sizes, strides, found.tensor.options(),
+                                                    lock_for(param.device())));
   tensor.bytes = memory::extent_bytes(tensor.home);
   tensor.shaped = is_shaped_like(tensor.home, param);
   return tensor;
@@ -95,24 +92,41 @@ void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of) {
   arena_.expect([expected = std::move(expected)] { return expected; });
 
   std::set<transfer::Link*> used;
-  for (Move& move : list) {
-    const at::Tensor& tensor = move.found.tensor;
-    StateTensor home = make_home(move.found, tensor.sizes(), tensor.strides(), move.member->param,
-                                 move.member->record.moved[move.index].home);
-    if (tensor.device().is_cpu()) {
-      copy_on_host(home.host_data(), static_cast<const std::byte*>(tensor.const_data_ptr()),
-                   home.bytes);
-    } else {
-      transfer::Link* link = link_of(tensor.device());
-      const transfer::Copy copy{home.host_data(), tensor.const_data_ptr(), home.bytes};
-      link->copy(transfer::Lane::Compute, transfer::Direction::ToHost, {&copy, 1});
-      used.insert(link);
+  const auto finish = [&] {
+    // The sources stay until their copies are done.
+    for (transfer::Link* link : used) link->synchronize(transfer::Lane::Compute);
+    for (const Move& move : list) {
+      const StateTensor& tensor = move.member->record.moved[move.index];
+      if (tensor.home_storage != nullptr) tensor.go_home();
     }
-    move.member->record.moved[move.index] = std::move(home);
+  };
+  try {
+    for (Move& move : list) {
+      const at::Tensor& tensor = move.found.tensor;
+      StateTensor home = make_home(move.found, tensor.sizes(), tensor.strides(), move.member->param,
+                                   move.member->record.moved[move.index].home);
+      if (tensor.device().is_cpu()) {
+        copy_on_host(home.host_data(), static_cast<const std::byte*>(tensor.const_data_ptr()),
+                     home.bytes);
+      } else {
+        transfer::Link* link = link_of(tensor.device());
+        used.insert(link);
+        const transfer::Copy copy{home.host_data(), tensor.const_data_ptr(), home.bytes};
+        link->copy(transfer::Lane::Compute, transfer::Direction::ToHost, {&copy, 1});
+      }
+      move.member->record.moved[move.index] = std::move(home);
+    }
+  } catch (...) {
+    finish();
+    // What has no home stays where it is, and is read anew next time.
+    for (const Move& move : list) {
+      StateRecord& record = move.member->record;
+      std::erase_if(record.moved, [](const StateTensor& t) { return t.home_storage == nullptr; });
+      record.incomplete = true;
+    }
+    throw;
   }
-  // The sources stay until their copies are done.
-  for (transfer::Link* link : used) link->synchronize(transfer::Lane::Compute);
-  for (const Move& move : list) move.member->record.moved[move.index].go_home();
+  finish();
 }
 
 void HostState::settle(Registry& registry, StateMap& map, const LinkOf& link_of, bool loaded) {
@@ -131,13 +145,7 @@ void HostState::settle(Registry& registry, StateMap& map, const LinkOf& link_of,
   }
   if (list.empty()) return;
 
-  try {
-    move_home(list, link_of);
-  } catch (...) {
-    // What has no home yet stays where it is, and is read anew next time.
-    for (const Move& move : list) move.member->record.forget();
-    throw;
-  }
+  move_home(list, link_of);
   arena_.trim();
 }
 

@@ -26,8 +26,10 @@ bool Registry::matches(const std::vector<torch::optim::OptimizerParamGroup>& gro
   size_t i = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
     for (const at::Tensor& param : groups[g].params()) {
-      if (i == members_.size() || members_[i].group != g || !members_[i].param.is_same(param))
-        return false;
+      if (i == members_.size()) return false;
+      const Member& member = members_[i];
+      if (member.group != g || !member.param.is_same(param)) return false;
+      if (member.device != param.device()) return false;  // model->to() keeps the object
       ++i;
     }
   }
@@ -50,6 +52,7 @@ void Registry::refresh(const std::vector<torch::optim::OptimizerParamGroup>& gro
                     " holds an undefined tensor; pass defined parameters only");
       member.param = param;
       member.group = g;
+      member.device = param.device();
       if (const auto name = names_.find(member.key()); name != names_.end())
         member.name = name->second;
       const auto [other, fresh] = group_of.emplace(member.key(), g);

@@ -31,6 +31,7 @@ StateForecast::StateForecast(const std::vector<Member>& members,
 }
 
 void StateForecast::learn(const Member& member) {
+  if (member.param.numel() == 0) return;  // says nothing about others
   std::vector<Form> form;
   for (const StateTensor& tensor : member.record.moved) {
     const bool per_element = tensor.home.numel() == member.param.numel();

@@ -7,6 +7,8 @@
 #include <ATen/core/Tensor.h>
 #include <torch/optim/optimizer.h>
 
+#include "state/state_tensors.h"
+
 namespace optim_offload::state {
 
 /// Makes `handle`, and with it every handle that shares its TensorImpl, a tensor over the memory of
@@ -31,17 +33,25 @@ struct StateTensor {
 
   std::byte* host_data() const { return static_cast<std::byte*>(home.mutable_data_ptr()); }
   bool is_home() const {
-    return storage_of(handle) == storage_of(home) &&
-           handle.storage_offset() == home.storage_offset();
+    return handle.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() == home_storage;
   }
+
+  /// Gives the tensor a home. The storage is remembered, as asking `home` for it would cost another
+  /// cache line for each tensor and step.
+  void settle_in(at::Tensor tensor) {
+    home = std::move(tensor);
+    home_storage = home.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  }
+
+  /// Whether `found`, which has taken the place of a tensor like this one in the state, can rest
+  /// where this one did: the same name and form, and nobody else reads that memory.
+  bool can_house(const FoundTensor& found) const;
+
   void go_home() const {
     if (!is_home()) point_at(handle, home);
   }
 
- private:
-  static const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
-    return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
-  }
+  const c10::StorageImpl* home_storage = nullptr;
 };
 
 /// What is known of one parameter's state.
@@ -56,7 +66,8 @@ struct StateRecord {
   bool describes(const torch::optim::OptimizerParamState* current) const {
     if (object != current || incomplete) return false;
     for (const StateTensor& tensor : moved) {
-      if (tensor.handle.use_count() < 2) return false;  // the state let go of it
+      // One count is the state's; another is a user's, who may have put a new tensor in its place.
+      if (tensor.handle.use_count() != 2) return false;
     }
     return true;
   }
@@ -68,10 +79,12 @@ struct StateRecord {
   void forget();
 };
 
-/// Whether `tensor`, found in the state of `param`, is to rest on the host: it is strided, has
-/// storage, and lies on the parameter's device (or will: `loaded` says that it comes from an
-/// archive, whose tensors lie on the CPU whatever device they belong to).
-bool moves(const std::string& name, const at::Tensor& tensor, const at::Tensor& param, bool loaded);
+/// Which of the tensors found in the state of `param` are to rest on the host. Those are strided,
+/// have storage, and lie on the parameter's device, or will: `loaded` says that they come from an
+/// archive, whose tensors may lie anywhere. Tensors that share memory with each other, with the
+/// parameter or with its gradient stay, as moving them would part them.
+std::vector<bool> which_move(const std::vector<FoundTensor>& found, const at::Tensor& param,
+                             bool loaded);
 
 /// Whether sizes and strides are those of `param`.
 bool is_shaped_like(const at::Tensor& tensor, const at::Tensor& param);

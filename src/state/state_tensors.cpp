@@ -1,5 +1,6 @@
 #include "state/state_tensors.h"
 
+#include <algorithm>
 #include <mutex>
 #include <sstream>
 
@@ -45,31 +46,54 @@ void walk(const std::string& name, const c10::IValue& value, const Visit& visit)
   }
 }
 
-/// One compilation unit for all look-ups of a thread: making one takes longer than the look-up.
+/// A compilation unit for many look-ups of a thread: making one takes longer than the look-up. Not
+/// for all, as every archive leaves a class in it, about 2 KB.
 std::shared_ptr<torch::jit::CompilationUnit> shared_unit() {
-  thread_local auto unit = std::make_shared<torch::jit::CompilationUnit>();
+  constexpr int kLookUps = 256;
+  thread_local std::shared_ptr<torch::jit::CompilationUnit> unit;
+  thread_local int left = 0;
+  if (left-- == 0 || unit == nullptr) {
+    unit = std::make_shared<torch::jit::CompilationUnit>();
+    left = kLookUps;
+  }
   return unit;
 }
 
 }  // namespace
 
 std::vector<FoundTensor> find_state_tensors(const torch::optim::OptimizerParamState& state) {
-  torch::serialize::OutputArchive archive(shared_unit());
-  try {
-    state.serialize(archive);
-  } catch (const c10::Error& error) {
-    OFFLOAD_CHECK(
-        false, "the tensors of an optimizer state cannot be found (class ",
-        c10::demangle(typeid(state).name()), ": ", error.what_without_backtrace(),
-        "); override serialize(OutputArchive&) const in that class and write every tensor "
-        "that it holds");
-  }
   std::vector<FoundTensor> found;
-  walk("", written_module(archive)._ivalue(),
-       [&](const std::string& name, const c10::IValue& value) {
-         if (value.isTensor() && value.toTensor().defined())
-           found.push_back({name, value.toTensor()});
-       });
+  {
+    torch::serialize::OutputArchive archive(shared_unit());
+    try {
+      state.serialize(archive);
+    } catch (const c10::Error& error) {
+      OFFLOAD_CHECK(false, "the tensors of an optimizer state cannot be found (class ",
+                    c10::demangle(typeid(state).name()), ": ", error.what_without_backtrace(),
+                    "); override serialize(OutputArchive&) const in that class and write every "
+                    "tensor that it holds");
+    }
+    walk("", written_module(archive)._ivalue(),
+         [&](const std::string& name, const c10::IValue& value) {
+           if (!value.isTensor() || !value.toTensor().defined()) return;
+           const at::Tensor& tensor = value.toTensor();
+           const bool known = std::any_of(found.begin(), found.end(), [&](const FoundTensor& f) {
+             return f.tensor.is_same(tensor);
+           });
+           if (!known) found.push_back({name, tensor});
+         });
+  }
+  // What nobody but the archive held was made for it: numbers written as tensors, or copies.
+  std::erase_if(found, [&](const FoundTensor& f) {
+    if (f.tensor.use_count() > 1) return false;
+    if (f.tensor.numel() > 1) {
+      TORCH_WARN_ONCE(
+          "[optim_offload] a state's serialize() writes a copy and not its tensor (class ",
+          c10::demangle(typeid(state).name()), ", ", f.name,
+          "); the tensor cannot be found and stays on the device: write the tensor itself");
+    }
+    return true;
+  });
   return found;
 }
 

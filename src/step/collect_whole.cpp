@@ -12,6 +12,12 @@ void go_home(const state::Member& member) {
   for (const state::StateTensor& tensor : member.record.moved) tensor.go_home();
 }
 
+std::vector<const void*> homes(const state::StateRecord& record) {
+  std::vector<const void*> places;
+  for (const state::StateTensor& tensor : record.moved) places.push_back(tensor.host_data());
+  return places;
+}
+
 }  // namespace
 
 void PieceStep::collect_whole(const plan::Part& part) {
@@ -35,57 +41,48 @@ void PieceStep::collect_whole(const plan::Part& part) {
 
 void PieceStep::reread_whole(state::Member& member,
                              const torch::optim::OptimizerParamState& object) {
-  const bool fresh = member.record.object == nullptr;
-  std::vector<state::StateTensor> before = std::exchange(member.record.moved, {});
-  member.record.resident.clear();
-  member.record.object = &object;
-
-  const auto found = state::find_state_tensors(object);
+  auto found = state::find_state_tensors(object);
+  state::StateRecord& record = member.record;
+  const bool fresh = record.object == nullptr;
+  const std::vector<const void*> places = homes(record);
+  std::vector<state::StateTensor> before = std::exchange(record.moved, {});
+  record.resident.clear();
+  record.object = &object;
+  const std::vector<bool> moving = state::which_move(found, member.param, /*loaded=*/false);
   if (fresh) {
     std::vector<size_t> bytes;
-    for (const auto& f : found) {
-      if (!state::moves(f.name, f.tensor, member.param, false)) continue;
-      bytes.push_back(align_up(memory::extent_bytes(f.tensor)));
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (moving[i]) bytes.push_back(align_up(memory::extent_bytes(found[i].tensor)));
     }
     context_.expect_homes(member, std::move(bytes));
   }
+
   std::exception_ptr failure;
-  for (const state::FoundTensor& f : found) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    const state::FoundTensor& f = found[i];
     const auto known = std::find_if(before.begin(), before.end(),
                                     [&](const auto& t) { return t.handle.is_same(f.tensor); });
     if (known != before.end()) {
-      member.record.moved.push_back(std::move(*known));
+      known->name = f.name;
+      record.moved.push_back(std::move(*known));
       before.erase(known);
-      continue;
+    } else if (!moving[i]) {
+      record.resident.push_back(f.tensor);
+    } else {
+      try {
+        adopt(member, f, before);
+      } catch (...) {
+        // Without a home it stays on the device, where the base can go on using it.
+        failure = std::current_exception();
+        record.resident.push_back(f.tensor);
+      }
     }
-    if (!state::moves(f.name, f.tensor, member.param, false)) {
-      member.record.resident.push_back(f.tensor);
-      continue;
-    }
-    const auto& moved = member.record.moved;
-    if (std::any_of(moved.begin(), moved.end(),
-                    [&](const auto& t) { return t.handle.is_same(f.tensor); })) {
-      continue;
-    }
-    // A tensor of the same name and form takes the place of the one that the base let go of.
-    const auto place = std::find_if(before.begin(), before.end(), [&](const auto& t) {
-      return t.name == f.name && t.handle.use_count() == 1 && t.home.sizes() == f.tensor.sizes() &&
-             t.home.strides() == f.tensor.strides() && t.home.dtype() == f.tensor.dtype();
-    });
-    try {
-      adopt(member, f, place == before.end() ? nullptr : &*place);
-    } catch (...) {
-      // Without a home it stays on the device, where the base can go on using it.
-      failure = std::current_exception();
-      member.record.resident.push_back(f.tensor);
-      continue;
-    }
-    if (place != before.end()) before.erase(place);
   }
-  if (!before.empty()) ++member.record.version;
+  // Plans know a tensor by its number: they hold only while each number keeps its place.
+  if (homes(record) != places) ++record.version;
   for (auto& tensor : before) kept_homes_.push_back(std::move(tensor.home));
   if (failure) {
-    member.record.incomplete = true;
+    record.incomplete = true;
     go_home(member);
     std::rethrow_exception(failure);
   }
@@ -93,15 +90,18 @@ void PieceStep::reread_whole(state::Member& member,
 }
 
 void PieceStep::adopt(state::Member& member, const state::FoundTensor& found,
-                      state::StateTensor* same_place) {
+                      std::vector<state::StateTensor>& before) {
+  // A tensor of the same name and form takes the place of the one that the base let go of.
+  const auto place =
+      std::find_if(before.begin(), before.end(), [&](const auto& t) { return t.can_house(found); });
   state::StateTensor tensor;
-  if (same_place != nullptr) {
-    tensor = std::move(*same_place);
+  if (place != before.end()) {
+    tensor = std::move(*place);
     tensor.handle = found.tensor;
+    before.erase(place);
   } else {
     tensor =
         context_.host.make_home(found, found.tensor.sizes(), found.tensor.strides(), member.param);
-    ++member.record.version;
   }
   bring_home(found.tensor, tensor.host_data(), tensor.bytes);
   member.record.moved.push_back(std::move(tensor));

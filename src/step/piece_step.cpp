@@ -54,25 +54,21 @@ void PieceStep::enter() {
 }
 
 std::span<const transfer::Copy> PieceStep::compute() {
+  failed_ = true;  // until all is queued
+  if (options_ != nullptr) options_->before_piece(piece_.index);
+  enter();
+  if (piece_.is_tile()) enter_tile();
   try {
-    if (options_ != nullptr) options_->before_piece(piece_.index);
-    enter();
-    if (piece_.is_tile()) enter_tile();
-    try {
-      step_base();
-    } catch (...) {
-      collect_after_throw();
-      throw;
-    }
-    collect();
-    if (options_ != nullptr) {
-      std::vector<size_t> stepped;
-      for (const GroupParams& group : piece_.groups) stepped.push_back(group.group);
-      options_->after_piece(stepped);
-    }
+    step_base();
   } catch (...) {
-    failed_ = true;
+    collect_after_throw();
     throw;
+  }
+  collect();
+  if (options_ != nullptr) {
+    std::vector<size_t> stepped;
+    for (const GroupParams& group : piece_.groups) stepped.push_back(group.group);
+    options_->after_piece(stepped);
   }
   return downloads_;
 }

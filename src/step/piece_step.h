@@ -24,6 +24,7 @@ class PieceStep final : public transfer::PieceJob {
   const char* name() const override { return piece_.name.c_str(); }
   std::span<const transfer::Copy> uploads() override { return uploads_; }
   std::span<const transfer::Copy> compute() override;
+  void downloads_queued() override { failed_ = false; }
   bool holds_memory() const override { return !kept_storages_.empty(); }
   void retire() override;
 
@@ -34,8 +35,8 @@ class PieceStep final : public transfer::PieceJob {
   const BoundPiece& piece() const { return piece_; }
   const DeviceLane* lane() const { return &lane_; }
 
-  /// Whether compute() threw: then the downloads still have to be made, so that state goes with
-  /// the weights that the base has changed.
+  /// Whether the piece was begun, but its copies home were not queued: then they still have to be
+  /// made, so that state goes with the weights that the base has changed.
   bool failed() const { return failed_; }
   std::span<const transfer::Copy> downloads() const { return downloads_; }
   std::span<const transfer::Copy> upload_list() const { return uploads_; }
@@ -47,7 +48,7 @@ class PieceStep final : public transfer::PieceJob {
   void collect_whole(const plan::Part& part);
   void reread_whole(state::Member& member, const torch::optim::OptimizerParamState& object);
   void adopt(state::Member& member, const state::FoundTensor& found,
-             state::StateTensor* same_place);
+             std::vector<state::StateTensor>& before);
 
   void enter_tile();
   void collect_tile();

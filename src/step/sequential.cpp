@@ -16,6 +16,7 @@ void step_lane_in_order(StepContext& context, DeviceLane& lane, state::GroupOpti
       if (link != nullptr) link->copy(Lane::Compute, Direction::ToDevice, step.uploads());
       const auto copies = step.compute();
       if (link != nullptr) link->copy(Lane::Compute, Direction::ToHost, copies);
+      step.downloads_queued();
       context.clock.piece_queued();
       step.retire();  // the allocator reuses the memory in the compute lane's order
     }

@@ -11,6 +11,12 @@ bool is_dense(const at::Tensor& tensor) {
   return tensor.layout() == at::kStrided && tensor.is_non_overlapping_and_dense();
 }
 
+size_t hash_of(at::IntArrayRef strides) {
+  size_t hash = strides.size();
+  for (const int64_t stride : strides) hash = hash * 31 + static_cast<size_t>(stride);
+  return hash;
+}
+
 bool can_be_cut(const state::Member& member) {
   // A tensor with elements, but of another layout, would be cut at other places.
   return std::all_of(member.record.moved.begin(), member.record.moved.end(),
@@ -40,7 +46,8 @@ std::vector<StepPlan::Signature> StepPlan::sign(const state::Registry& registry,
     } else if (all_gradients) {
       kind = Gradient::Other;
     }
-    signature.push_back({member.key(), member.param.const_data_ptr(), member.record.version, kind,
+    signature.push_back({member.key(), member.param.const_data_ptr(),
+                         hash_of(member.param.strides()), member.record.version, kind,
                          member.stateless});
   }
   return signature;
@@ -70,12 +77,19 @@ void StepPlan::update(state::Registry& registry,
   signature_.clear();  // nothing is kept if what follows throws
 
   forecast_ = state::StateForecast(registry.members(), groups);
+  for (state::Member& member : registry.members()) {
+    // A parameter may have got another layout since its state was made.
+    for (auto& tensor : member.record.moved) {
+      tensor.shaped = state::is_shaped_like(tensor.home, member.param);
+    }
+  }
   std::vector<plan::ParamSize> sizes;
   std::vector<bool> visits;  // whether a parameter's state comes to the device
   sizes.reserve(signature.size());
   for (size_t i = 0; i < signature.size(); ++i) {
     sizes.push_back(size_of(registry.members()[i], forecast_, signature[i].gradient));
-    visits.push_back(signature[i].gradient != Gradient::None);
+    visits.push_back(signature[i].gradient != Gradient::None &&
+                     lane(registry.members()[i].device).link != nullptr);
   }
   bind(registry,
        plan::plan_pieces(registry.chunks(), sizes, static_cast<size_t>(options_.piece_bytes())),

@@ -46,6 +46,7 @@ class StepPlan {
   struct Signature {
     const void* param;
     const void* data;
+    size_t layout;  ///< Hash of the strides.
     size_t record_version;
     Gradient gradient;
     bool stateless;

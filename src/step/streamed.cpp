@@ -17,11 +17,7 @@ void submit(StepContext& context, DeviceLane& lane, size_t slots, state::GroupOp
             PieceSteps& steps) {
   if (lane.pipeline == nullptr)
     lane.pipeline = std::make_unique<transfer::Pipeline>(*lane.link, slots);
-  std::unique_ptr<TimelineRecorder> recorder;
-  if (timeline() != nullptr) {
-    recorder = std::make_unique<TimelineRecorder>(*lane.link);
-    lane.pipeline->set_probe(recorder->probe());
-  }
+  const TimelineScope timeline_scope(*lane.link, *lane.pipeline);
   lane.pipeline->begin(lane.uses_slots());
   for (BoundPiece& piece : lane.pieces) {
     steps.push_back(std::make_unique<PieceStep>(context, lane, piece, &options));
@@ -29,10 +25,7 @@ void submit(StepContext& context, DeviceLane& lane, size_t slots, state::GroupOp
     context.clock.piece_queued();
   }
   lane.pipeline->drain();
-  if (recorder != nullptr) {
-    lane.pipeline->set_probe(nullptr);
-    recorder->write(*timeline());
-  }
+  timeline_scope.write();
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "align.h"
@@ -11,15 +12,34 @@ namespace optim_offload::step {
 // its own, so that each tile starts from the same counters; the last tile gets the parameter's own
 // object, which so ends as after one step.
 
+namespace {
+
+/// Counters on the CPU may have been replaced by the base or the user since they were last seen.
+void refresh_residents(state::Member& member, const torch::optim::OptimizerParamState& object) {
+  member.record.resident.clear();
+  for (const state::FoundTensor& found : state::find_state_tensors(object)) {
+    const auto& moved = member.record.moved;
+    const bool moves = std::any_of(moved.begin(), moved.end(), [&](const state::StateTensor& t) {
+      return t.handle.is_same(found.tensor);
+    });
+    if (!moves) member.record.resident.push_back(found.tensor);
+  }
+}
+
+}  // namespace
+
 void PieceStep::enter_tile() {
   const plan::Part& part = piece_.tile();
   state::Member& member = context_.member(part);
   at::Tensor alias = piece_.alias();
-  alias.mutable_grad() = flat_slice(member.param.grad(), part.begin, part.end - part.begin);
+  auto& states = context_.states();
+  auto own = states.find(member.param.unsafeGetTensorImpl());
 
   if (part.tile == 0) {
     context_.making = {};
     context_.counters.clear();
+    if (own != states.end() && !member.record.resident.empty())
+      refresh_residents(member, *own->second);
     for (const at::Tensor& tensor : member.record.resident)
       context_.counters.push_back(tensor.clone());
   } else {
@@ -27,9 +47,11 @@ void PieceStep::enter_tile() {
       member.record.resident[i].copy_(context_.counters[i]);
     }
   }
-  auto& states = context_.states();
-  const auto own = states.find(member.param.unsafeGetTensorImpl());
-  if (own == states.end()) return;
+  const at::Tensor grad = flat_slice(member.param.grad(), part.begin, part.end - part.begin);
+  if (own == states.end()) {
+    alias.mutable_grad() = grad;
+    return;
+  }
   std::unique_ptr<torch::optim::OptimizerParamState> object;
   if (part.is_last_tile()) {
     object = std::move(own->second);
@@ -38,6 +60,7 @@ void PieceStep::enter_tile() {
     object = own->second->clone();
   }
   states[alias.unsafeGetTensorImpl()] = std::move(object);
+  alias.mutable_grad() = grad;
 }
 
 void PieceStep::collect_tile() {
@@ -72,7 +95,10 @@ void PieceStep::leave_tile() {
   } else {
     auto object = std::move(entry->second);
     states.erase(entry);
-    if (part.is_last_tile()) states[member.param.unsafeGetTensorImpl()] = std::move(object);
+    // State that was not all made is let go: it has the form of a tile.
+    if (part.is_last_tile() && member.record.object != nullptr) {
+      states[member.param.unsafeGetTensorImpl()] = std::move(object);
+    }
   }
   if (part.is_last_tile()) {
     for (const state::StateTensor& tensor : member.record.moved) tensor.go_home();
@@ -84,8 +110,18 @@ void PieceStep::tile_kept_state(const torch::optim::OptimizerParamState& object)
   state::Member& member = context_.member(part);
   if (context_.traits.fixed_state) return;
 
+  const auto all = state::find_state_tensors(object);
+  const std::vector<bool> moving = state::which_move(all, piece_.alias(), /*loaded=*/false);
+  OFFLOAD_CHECK(
+      std::count(moving.begin(), moving.end(), true) <=
+          static_cast<ptrdiff_t>(member.record.moved.size()),
+      "an element-wise optimizer added a tensor to a state while its parameter was stepped in "
+      "tiles (",
+      member.label(),
+      "); make all state in the first step, or do not declare it "
+      "element_wise");
   size_t next = 0;
-  for (const state::FoundTensor& found : state::find_state_tensors(object)) {
+  for (const state::FoundTensor& found : all) {
     if (next == member.record.moved.size()) break;
     state::StateTensor& tensor = member.record.moved[next];
     if (found.name != tensor.name) continue;
@@ -117,11 +153,13 @@ void PieceStep::tile_made_state(const torch::optim::OptimizerParamState& object)
 
   std::vector<state::FoundTensor> found;
   std::vector<at::Tensor> resident;
-  for (state::FoundTensor& f : state::find_state_tensors(object)) {
-    if (state::moves(f.name, f.tensor, piece_.alias(), false)) {
-      found.push_back(std::move(f));
+  auto all = state::find_state_tensors(object);
+  const std::vector<bool> moving = state::which_move(all, piece_.alias(), /*loaded=*/false);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (moving[i]) {
+      found.push_back(std::move(all[i]));
     } else {
-      resident.push_back(f.tensor);
+      resident.push_back(all[i].tensor);
     }
   }
   if (part.tile == 0) {
@@ -160,7 +198,8 @@ void PieceStep::tile_made_state(const torch::optim::OptimizerParamState& object)
     } else if (part.is_last_tile()) {
       bring_home(found[i].tensor, tensor.host_data(), tensor.bytes);
     }
-    tensor.handle = found[i].tensor;
+    // Earlier tiles' tensors must go when their copies are done.
+    tensor.handle = part.is_last_tile() ? found[i].tensor : at::Tensor();
   }
   if (!part.is_last_tile()) return;
   member.record.object = &object;

@@ -46,7 +46,16 @@ int64_t total_bytes(std::span<const transfer::Copy> copies) {
 
 void set_timeline(std::vector<TimelineEntry>* entries) { target = entries; }
 
-std::vector<TimelineEntry>* timeline() { return target; }
+TimelineScope::TimelineScope(transfer::Link& link, transfer::Pipeline& pipeline)
+    : pipeline_(pipeline) {
+  if (target == nullptr) return;
+  recorder_ = std::make_unique<TimelineRecorder>(link);
+  pipeline_.set_probe(recorder_->probe());
+}
+
+void TimelineScope::write() const {
+  if (recorder_ != nullptr) recorder_->write(*target);
+}
 
 TimelineRecorder::TimelineRecorder(transfer::Link& link)
     : link_(link), origin_(link.make_event(/*timed=*/true)) {

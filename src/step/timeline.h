@@ -24,7 +24,6 @@ struct TimelineEntry {
 /// it. Costs two timed events per stage and piece. For benchmarks: one optimizer, one device at a
 /// time.
 void set_timeline(std::vector<TimelineEntry>* entries);
-std::vector<TimelineEntry>* timeline();
 
 /// Marks the stages of a pipeline's jobs with timed events.
 class TimelineRecorder {
@@ -51,6 +50,21 @@ class TimelineRecorder {
   transfer::Link& link_;
   std::unique_ptr<transfer::Event> origin_;
   std::deque<Mark> marks_;
+};
+
+/// Records a pipeline for the length of a scope, where set_timeline() asked for it.
+class TimelineScope {
+ public:
+  TimelineScope(transfer::Link& link, transfer::Pipeline& pipeline);
+  ~TimelineScope() { pipeline_.set_probe(nullptr); }
+  TimelineScope(const TimelineScope&) = delete;
+  TimelineScope& operator=(const TimelineScope&) = delete;
+
+  void write() const;
+
+ private:
+  transfer::Pipeline& pipeline_;
+  std::unique_ptr<TimelineRecorder> recorder_;
 };
 
 }  // namespace optim_offload::step

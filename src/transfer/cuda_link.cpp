@@ -55,11 +55,6 @@ cudaEvent_t raw(const Event& event) { return static_cast<const CudaEvent&>(event
 class CudaLink final : public Link {
  public:
   explicit CudaLink(c10::Device device) : device_(device) {}
-  ~CudaLink() override {
-    const c10::cuda::CUDAGuard guard(device_);
-    h2d_.reset();
-    d2h_.reset();
-  }
 
   c10::Device device() const override { return device_; }
 

@@ -74,6 +74,7 @@ void Pipeline::compute_oldest() {
   probe(job, Stage::Download, true);
   if (!copies.empty()) link_.copy(Lane::D2H, Direction::ToHost, copies);
   link_.record(Lane::D2H, *slot.drained);
+  job.downloads_queued();
   probe(job, Stage::Download, false);
   slot.used = true;
 
@@ -108,10 +109,8 @@ void Pipeline::abort() noexcept {
     }
   }
   waiting_.clear();
-  for (Slot& slot : slots_) {
-    if (slot.job != nullptr) slot.job->retire();
-    slot.job = nullptr;
-  }
+  // Jobs keep their memory: what a failed one left there may still have to be brought home.
+  for (Slot& slot : slots_) slot.job = nullptr;
 }
 
 void Pipeline::wait(WaitPoint point, Lane lane, const Event& event) {

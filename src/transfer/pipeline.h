@@ -26,6 +26,9 @@ class PieceJob {
   /// Returns the copies to the host.
   virtual std::span<const Copy> compute() = 0;
 
+  /// The copies that compute() returned are queued.
+  virtual void downloads_queued() = 0;
+
   /// Whether the piece holds device memory of its own, outside of its slot, until retire().
   virtual bool holds_memory() const = 0;
 

@@ -93,7 +93,11 @@ OFFLOAD_TEST(Identity, LbfgsWithAFullHistory) {
         return loss;
       });
     }
-    ASSERT_TRUE(twins.same()) << "at step " << step;
+    // LibTorch cannot save the state of LBFGS with a full history, so that only parameters are
+    // compared.
+    for (const auto& item : twins.plain_model.parameters) {
+      ASSERT_TRUE(same_tensor(item.value(), twins.wrapped_model[item.key()])) << "at step " << step;
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 // After a throw the state goes with the weights that the base has changed.
 #include <gtest/gtest.h>
 
+#include <torch/serialize/archive.h>
+
 #include "optim_offload/traits.h"
 #include "support/blend.h"
 #include "support/compare.h"
@@ -9,6 +11,18 @@
 namespace optim_offload::testing {
 namespace {
 
+/// Writes only what is there.
+struct LateParamState : BlendParamState {
+  std::unique_ptr<OptimizerParamState> clone() const override {
+    return std::make_unique<LateParamState>(*this);
+  }
+  using BlendParamState::serialize;
+  void serialize(torch::serialize::OutputArchive& archive) const override {
+    archive.write("fast", fast(), /*is_buffer=*/true);
+    if (slow().defined()) archive.write("slow", slow(), /*is_buffer=*/true);
+  }
+};
+
 /// Element-wise, but makes one tensor only in its second step: what tiles cannot follow.
 class LateBlend : public Blend {
  public:
@@ -16,8 +30,8 @@ class LateBlend : public Blend {
 
  protected:
   std::unique_ptr<BlendParamState> make_state(const torch::Tensor& parameter) override {
-    auto state = Blend::make_state(parameter);
-    state->slow(torch::Tensor());
+    auto state = std::make_unique<LateParamState>();
+    state->fast(torch::zeros_like(parameter));
     return state;
   }
   void update(torch::Tensor parameter, const BlendOptions& options,
@@ -28,7 +42,7 @@ class LateBlend : public Blend {
       return;
     }
     if (!state.slow().defined()) state.slow(torch::zeros_like(parameter));
-    Blend::update(parameter, options, state);
+    parameter.add_(state.fast() + state.slow(), -options.lr());
   }
 };
 

@@ -15,6 +15,7 @@ TEST(Cuda, NotBuilt_CUDA) { GTEST_SKIP() << "built without CUDA"; }
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include "support/blend.h"
 #include "support/twins.h"
 
 namespace optim_offload::testing {
@@ -41,6 +42,15 @@ std::vector<ParamSpec> large_layers(int count) {
   }
   return specs;
 }
+
+/// Keeps the device busy before each parameter.
+class SlowBlend : public Blend {
+ public:
+  using Blend::Blend;
+
+ protected:
+  void begin_parameter(const torch::Tensor&) override { at::cuda::sleep(kSleepCycles / 20); }
+};
 
 #define SKIP_BELOW_DEVICES(count)                                                        \
   if (cuda_device_count() < (count)) {                                                   \
@@ -95,6 +105,44 @@ TEST(Cuda, GradientsOfASideStream_CUDA) {
       twins.plain->step();
     }
     ASSERT_TRUE(twins.same());
+  }
+}
+
+// The slots' memory may still be read by work that the caller queued and whose tensors it let go.
+TEST(Cuda, SlotsWaitForTheirMemorysEarlierUse_CUDA) {
+  SKIP_BELOW_DEVICES(1);
+  TestDevice device(DeviceKind::Cuda);
+  for (const auto mode : kChunkedModes) {
+    SCOPED_TRACE(to_string(mode));
+    auto model = make_model(large_layers(4), device.device());
+    CPUOffloadOptimizer wrapped(make_base(recipe("AdamW"), {model.tensors()}), model.parameters,
+                                offload_options(mode, 4 * kMiB));
+    set_gradients(model, 1);
+    wrapped.step();
+    const auto result = torch::zeros({16 * kMiB}, torch::TensorOptions(device.device()));
+    c10::cuda::device_synchronize();
+    allocator::emptyCache();
+    auto temporary = torch::full({16 * kMiB}, 7.0, torch::TensorOptions(device.device()));
+    at::cuda::sleep(kSleepCycles);
+    result.copy_(temporary);
+    temporary.reset();  // The only free block: the slots are cut from it.
+    wrapped.step();
+    EXPECT_TRUE(result.eq(7.0).all().item<bool>()) << "copied over what was still to be read";
+  }
+}
+
+// A step that is slow on the device: its state must not be copied home before it is over.
+TEST(Cuda, StateIsCopiedHomeAfterASlowStep_CUDA) {
+  SKIP_BELOW_DEVICES(1);
+  TestDevice device(DeviceKind::Cuda);
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe_of<SlowBlend>("SlowBlend"),
+                offload_options(mode, 4096));
+    for (int step = 0; step < 3; ++step) {
+      twins.step();
+      ASSERT_TRUE(twins.same()) << "at step " << step;
+    }
   }
 }
 

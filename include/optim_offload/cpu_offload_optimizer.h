@@ -53,7 +53,7 @@ class CPUOffloadOptimizer : public torch::optim::Optimizer {
   ///
   /// On a throw (closure, base, out of memory) groups, options and state are back in place and no
   /// copy is in flight; parameters whose piece was already stepped have moved on, and the message
-  /// says which.
+  /// says which (of a `c10::Error`; other exceptions pass as they are).
   torch::Tensor step(LossClosure closure = nullptr) override;
 
   /// As `Optimizer::add_param_group`, but keeps options of types that LibTorch does not know.
@@ -63,14 +63,16 @@ class CPUOffloadOptimizer : public torch::optim::Optimizer {
   void save(torch::serialize::OutputArchive& archive) const override;
 
   /// Reads an archive of this class or of the plain base. State goes straight to host memory.
-  /// On a throw nothing has changed.
+  /// Where the archive does not fit, or cannot be read, nothing has changed. Where host memory for
+  /// its state cannot be had, options and state are the archive's, and the next call tries again.
   void load(torch::serialize::InputArchive& archive) override;
 
   /// Waits until no copy is in flight. step() does so itself before it returns.
   void synchronize() const;
 
   /// Gives the base back with its groups and state; state is moved to its parameters' devices.
-  /// This object is empty afterwards: all but its destructor then throws.
+  /// This object is empty afterwards: its groups and state are, and what it declares itself throws,
+  /// but for the destructor.
   std::unique_ptr<torch::optim::Optimizer> release();
 
   /// The wrapped optimizer. Its groups and state are empty between calls; see the class comment.

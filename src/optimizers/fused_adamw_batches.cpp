@@ -1,5 +1,6 @@
 #include "optimizers/fused_adamw_batches.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/full.h>
@@ -98,6 +99,10 @@ void FusedAdamWBatches::run(const FusedAdamWScalars& scalars) {
     const at::Tensor step = at::full({}, static_cast<double>(batch.step),
                                      at::TensorOptions(batch.device).dtype(at::kFloat));
     const std::vector<at::Tensor> steps(batch.params.size(), step);
+    // Past autograd's layer, which would unpack five lists of tensors to record nothing. What it is
+    // there for is done here: saved tensors must know that the parameters have changed.
+    for (const at::Tensor& param : batch.params) param.unsafeGetTensorImpl()->bump_version();
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
     at::_fused_adamw_(batch.params, batch.grads, batch.exp_avgs, batch.exp_avg_sqs,
                       batch.max_exp_avg_sqs, steps, scalars.lr, scalars.beta1, scalars.beta2,
                       scalars.weight_decay, scalars.eps, scalars.amsgrad, /*maximize=*/false);

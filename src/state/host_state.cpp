@@ -131,8 +131,14 @@ void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of) {
 
 void HostState::settle(Registry& registry, StateMap& map, const LinkOf& link_of, bool loaded) {
   std::vector<Move> list;
+  c10::Device device(c10::DeviceType::CPU);
+  transfer::Link* link = link_of(device);
   for (Member& member : registry.members()) {
-    if (link_of(member.param.device()) == nullptr) continue;
+    if (member.device != device) {
+      device = member.device;
+      link = link_of(device);
+    }
+    if (link == nullptr) continue;
     const auto entry = map.find(member.param.unsafeGetTensorImpl());
     const auto* object = entry == map.end() ? nullptr : entry->second.get();
     if (object == nullptr) {

@@ -262,12 +262,15 @@ TEST(Cuda, PinnedBytesAreExact_CUDA) {
 }
 
 // Out of memory in the middle of a step is an error after which the next step is right.
-/// Takes all memory that the allocator still gives, 1 MiB at a time.
+/// Takes all memory that the allocator still gives.
 std::vector<at::Tensor> fill_memory() {
   std::vector<at::Tensor> filler;
-  try {
-    while (true) filler.push_back(at::empty({kMiB}, at::device(at::kCUDA).dtype(at::kByte)));
-  } catch (const c10::OutOfMemoryError&) {
+  // Large blocks first, then what lies between them, then the pool of small blocks.
+  for (const int64_t bytes : {kMiB, kMiB / 4, kMiB / 64, int64_t{512}}) {
+    try {
+      while (true) filler.push_back(at::empty({bytes}, at::device(at::kCUDA).dtype(at::kByte)));
+    } catch (const c10::OutOfMemoryError&) {
+    }
   }
   return filler;
 }

@@ -13,10 +13,10 @@ namespace optim_offload::testing {
 /// One parameter of a generated model, and when it gets gradients.
 struct RandomParameter {
   ParamSpec spec;
-  std::string second_name;    ///< Another name of the same tensor; empty if none.
+  std::string second_name;  ///< Another name of the same tensor; empty if none.
   size_t group = 0;
-  int64_t first_gradient = 0;  ///< No gradient before this step.
-  double skip = 0;             ///< Probability that a later step has none.
+  int64_t first_gradient = 0;   ///< No gradient before this step.
+  double skip = 0;              ///< Probability that a later step has none.
   bool plain_gradient = false;  ///< The gradient is contiguous whatever the parameter's layout.
 };
 

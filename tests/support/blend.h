@@ -25,7 +25,8 @@ struct BlendOptions : torch::optim::OptimizerCloneableOptions<BlendOptions> {
   void set_lr(const double lr) override { lr_ = lr; }
 };
 
-/// Two tensors of the parameter's shape, a counter in a 0-dim tensor on the device, one on the host.
+/// Two tensors of the parameter's shape, a counter in a 0-dim tensor on the device, one on the
+/// host.
 struct BlendParamState : torch::optim::OptimizerCloneableParamState<BlendParamState> {
   TORCH_ARG(torch::Tensor, fast);
   TORCH_ARG(torch::Tensor, slow);
@@ -37,8 +38,8 @@ struct BlendParamState : torch::optim::OptimizerCloneableParamState<BlendParamSt
   void serialize(torch::serialize::OutputArchive& archive) const override;
 };
 
-/// A user's own optimizer: a blend of the gradient and its running mean, scaled by a running mean of
-/// squares. What is left to the subclasses is what the wrapper must not assume.
+/// A user's own optimizer: a blend of the gradient and its running mean, scaled by a running mean
+/// of squares. What is left to the subclasses is what the wrapper must not assume.
 class Blend : public torch::optim::Optimizer {
  public:
   Blend(const std::vector<torch::optim::OptimizerParamGroup>& groups, BlendOptions defaults = {})

@@ -44,24 +44,21 @@ std::string to_string(DeviceKind kind);
 }  // namespace optim_offload::testing
 
 /// One body, which sees `TestDevice& device`, as three tests: Name_Cpu, Name_Simulated, Name_CUDA.
-#define OFFLOAD_TEST(Suite, Name)                                                \
-  static void Suite##_##Name##_body(::optim_offload::testing::TestDevice&);      \
-  TEST(Suite, Name##_Cpu) {                                                      \
-    ::optim_offload::testing::TestDevice device(                                 \
-        ::optim_offload::testing::DeviceKind::Cpu);                              \
-    Suite##_##Name##_body(device);                                               \
-  }                                                                              \
-  TEST(Suite, Name##_Simulated) {                                                \
-    ::optim_offload::testing::TestDevice device(                                 \
-        ::optim_offload::testing::DeviceKind::Simulated);                        \
-    Suite##_##Name##_body(device);                                               \
-  }                                                                              \
-  TEST(Suite, Name##_CUDA) {                                                     \
-    if (::optim_offload::testing::cuda_device_count() == 0) {                    \
-      GTEST_SKIP() << "no CUDA device";                                          \
-    }                                                                            \
-    ::optim_offload::testing::TestDevice device(                                 \
-        ::optim_offload::testing::DeviceKind::Cuda);                             \
-    Suite##_##Name##_body(device);                                               \
-  }                                                                              \
+#define OFFLOAD_TEST(Suite, Name)                                                                 \
+  static void Suite##_##Name##_body(::optim_offload::testing::TestDevice&);                       \
+  TEST(Suite, Name##_Cpu) {                                                                       \
+    ::optim_offload::testing::TestDevice device(::optim_offload::testing::DeviceKind::Cpu);       \
+    Suite##_##Name##_body(device);                                                                \
+  }                                                                                               \
+  TEST(Suite, Name##_Simulated) {                                                                 \
+    ::optim_offload::testing::TestDevice device(::optim_offload::testing::DeviceKind::Simulated); \
+    Suite##_##Name##_body(device);                                                                \
+  }                                                                                               \
+  TEST(Suite, Name##_CUDA) {                                                                      \
+    if (::optim_offload::testing::cuda_device_count() == 0) {                                     \
+      GTEST_SKIP() << "no CUDA device";                                                           \
+    }                                                                                             \
+    ::optim_offload::testing::TestDevice device(::optim_offload::testing::DeviceKind::Cuda);      \
+    Suite##_##Name##_body(device);                                                                \
+  }                                                                                               \
   static void Suite##_##Name##_body([[maybe_unused]] ::optim_offload::testing::TestDevice& device)

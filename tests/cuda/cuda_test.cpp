@@ -261,12 +261,11 @@ TEST(Cuda, PinnedBytesAreExact_CUDA) {
   EXPECT_LE(static_cast<double>(stats.pinned_bytes), 1.01 * 9 * 8 * kMiB + 2 * kMiB);
 }
 
-// Out of memory in the middle of a step is an error after which the next step is right.
 /// Takes all memory that the allocator still gives.
 std::vector<at::Tensor> fill_memory() {
   std::vector<at::Tensor> filler;
-  // Large blocks first, then what lies between them, then the pool of small blocks.
-  for (const int64_t bytes : {kMiB, kMiB / 4, kMiB / 64, int64_t{512}}) {
+  // Above 1 MiB comes from the pool of large blocks, the rest from that of small ones.
+  for (const int64_t bytes : {4 * kMiB, 2 * kMiB, kMiB + 512, kMiB, kMiB / 16, int64_t{512}}) {
     try {
       while (true) filler.push_back(at::empty({bytes}, at::device(at::kCUDA).dtype(at::kByte)));
     } catch (const c10::OutOfMemoryError&) {
@@ -275,6 +274,7 @@ std::vector<at::Tensor> fill_memory() {
   return filler;
 }
 
+// Out of memory in the middle of a step is an error after which the next step is right.
 TEST(Cuda, OutOfMemoryLeavesItUsable_CUDA) {
   SKIP_BELOW_DEVICES(1);
   TestDevice device(DeviceKind::Cuda);

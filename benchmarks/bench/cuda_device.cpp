@@ -67,9 +67,7 @@ class CudaDevice : public Device {
   void reset_peak() override { allocator::resetPeakStats(0); }
   void release_cached() override { allocator::emptyCache(); }
 
-  LinkTimes measure_link(int64_t bytes, int64_t repeats) override {
-    return measure_cuda_link(bytes, repeats);
-  }
+  std::unique_ptr<LinkProbe> open_link(int64_t bytes) override { return open_cuda_link(bytes); }
 };
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "bench/cuda_event.h"
-#include "bench/statistics.h"
 
 namespace optim_offload::bench {
 
@@ -131,20 +130,39 @@ double time_lanes(const std::vector<Lane*>& lanes, int64_t bytes) {
   return seconds;
 }
 
+class CudaLinkProbe : public LinkProbe {
+ public:
+  explicit CudaLinkProbe(int64_t bytes)
+      : bytes_(bytes), up_(cudaMemcpyHostToDevice, bytes), down_(cudaMemcpyDeviceToHost, bytes) {
+    time_lanes({&up_, &down_}, std::min(bytes, kLinkCopyBytes));  // the first copies are slower
+  }
+
+  int64_t bytes() const override { return bytes_; }
+
+  double seconds(LinkUse use) override {
+    switch (use) {
+      case LinkUse::Up:
+        return time_lanes({&up_}, bytes_);
+      case LinkUse::Down:
+        return time_lanes({&down_}, bytes_);
+      case LinkUse::Both:
+        break;
+    }
+    return time_lanes({&up_, &down_}, bytes_);
+  }
+
+ private:
+  int64_t bytes_;
+  Lane up_;
+  Lane down_;
+};
+
 }  // namespace
 
-LinkTimes measure_cuda_link(int64_t bytes, int64_t repeats) {
-  TORCH_CHECK(bytes > 0, "[optim_offload] the link cannot be timed with ", bytes, " bytes");
-  Lane up(cudaMemcpyHostToDevice, bytes);
-  Lane down(cudaMemcpyDeviceToHost, bytes);
-  time_lanes({&up, &down}, std::min(bytes, kLinkCopyBytes));  // the first copies are slower
-  std::vector<double> h2d, d2h, both;
-  for (int64_t i = 0; i < repeats; ++i) {
-    h2d.push_back(time_lanes({&up}, bytes));
-    d2h.push_back(time_lanes({&down}, bytes));
-    both.push_back(time_lanes({&up, &down}, bytes));
-  }
-  return {bytes, quantile(h2d, 0.5), quantile(d2h, 0.5), quantile(both, 0.5)};
+std::unique_ptr<LinkProbe> open_cuda_link(int64_t bytes) {
+  TORCH_CHECK(bytes > 0, "[optim_offload] the link cannot be timed with ", bytes,
+              " bytes; give a model that has state");
+  return std::make_unique<CudaLinkProbe>(bytes);
 }
 
 }  // namespace optim_offload::bench

@@ -15,16 +15,24 @@ struct Memory {
   int64_t reserved = 0;
 };
 
-/// Seconds that a number of bytes takes over the link, in copies of `kLinkCopyBytes` between
-/// page-locked host memory and the device. Medians of the repeats.
-struct LinkTimes {
-  int64_t bytes = 0;  ///< In each direction.
-  double h2d_s = 0;   ///< Up, with nothing else on the link.
-  double d2h_s = 0;   ///< Down, with nothing else on the link.
-  double both_s = 0;  ///< Both at once, until the later is done: the link limit of a step.
+constexpr int64_t kLinkCopyBytes = int64_t{256} << 20;
+
+enum class LinkUse {
+  Up,    ///< To the device, with nothing else on the link.
+  Down,  ///< To the host, with nothing else on the link.
+  Both,  ///< Both at once, until the later is done.
 };
 
-constexpr int64_t kLinkCopyBytes = int64_t{256} << 20;
+/// Times how long a number of bytes takes over the link, in copies of `kLinkCopyBytes` between
+/// page-locked host memory and the device. Holds memory of its own at both ends, outside of the
+/// caching allocator.
+class LinkProbe {
+ public:
+  virtual ~LinkProbe() = default;
+
+  virtual int64_t bytes() const = 0;  ///< In each direction.
+  virtual double seconds(LinkUse use) = 0;
+};
 
 /// What a reader must know of the machine to judge the figures.
 struct Environment {
@@ -57,8 +65,7 @@ class Device {
   virtual void reset_peak() = 0;
   virtual void release_cached() = 0;  ///< Gives unused memory of the caching allocator back.
 
-  /// Times the link with `bytes` in each direction, `repeats` times.
-  virtual LinkTimes measure_link(int64_t bytes, int64_t repeats) = 0;
+  virtual std::unique_ptr<LinkProbe> open_link(int64_t bytes) = 0;
 };
 
 /// The CUDA device, or null where there is none or the build has no CUDA side.

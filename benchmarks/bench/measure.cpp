@@ -56,10 +56,41 @@ int64_t host_bytes(const CPUOffloadOptimizer* wrapper) {
   return stats.pinned_bytes + stats.pageable_bytes;
 }
 
-void time_later_steps(Measured& measured, const BenchOptions& options, Device& device, Row& row) {
+// The link's own speed changes from second to second, so it is timed in turn with the steps.
+class LinkBesideSteps {
+ public:
+  LinkBesideSteps(LinkProbe& link, Mode mode) : link_(link), mode_(mode) {}
+
+  void time() {
+    if (mode_ == Mode::Resident) return;
+    if (mode_ == Mode::Streamed) {
+      both_.push_back(link_.seconds(LinkUse::Both));
+      return;
+    }
+    up_.push_back(link_.seconds(LinkUse::Up));
+    down_.push_back(link_.seconds(LinkUse::Down));
+  }
+
+  LinkTimes medians() const {
+    const auto median = [](const std::vector<double>& v) {
+      return v.empty() ? 0 : quantile(v, 0.5);
+    };
+    return {link_.bytes(), median(up_), median(down_), median(both_)};
+  }
+
+ private:
+  LinkProbe& link_;
+  Mode mode_;
+  std::vector<double> up_, down_, both_;
+};
+
+void time_later_steps(Measured& measured, const Subject& subject, const BenchOptions& options,
+                      Device& device, Row& row) {
   for (int64_t i = 0; i < options.warmup; ++i) timed_step(*measured.optimizer, device);
+  LinkBesideSteps link(subject.link, subject.mode);
   std::vector<double> wall, on_device, host, queue;
   for (int64_t i = 0; i < options.steps; ++i) {
+    link.time();
     if (measured.wrapper == nullptr) {
       const auto start = Clock::now();
       on_device.push_back(device.timed([&] { measured.optimizer->step(); }));
@@ -72,6 +103,7 @@ void time_later_steps(Measured& measured, const BenchOptions& options, Device& d
     queue.push_back(stats.queue_seconds / wall.back());
   }
   row.step_s = summarize(wall);
+  row.link = link.medians();
   if (!on_device.empty()) row.device_step_s = quantile(on_device, 0.5);
   if (!host.empty()) {
     row.host_share = quantile(host, 0.5);
@@ -134,6 +166,16 @@ Row describe(const Subject& subject, const BenchOptions& options) {
 
 }  // namespace
 
+LinkTimes measure_link(LinkProbe& link, int64_t repeats) {
+  std::vector<double> up, down, both;
+  for (int64_t i = 0; i < repeats; ++i) {
+    up.push_back(link.seconds(LinkUse::Up));
+    down.push_back(link.seconds(LinkUse::Down));
+    both.push_back(link.seconds(LinkUse::Both));
+  }
+  return {link.bytes(), quantile(up, 0.5), quantile(down, 0.5), quantile(both, 0.5)};
+}
+
 Row measure(const Subject& subject, const BenchOptions& options, Device& device,
             std::vector<Span>* spans) {
   Row row = describe(subject, options);
@@ -149,7 +191,7 @@ Row measure(const Subject& subject, const BenchOptions& options, Device& device,
   const Memory first = over(device.peak(), base);
 
   device.reset_peak();
-  time_later_steps(measured, options, device, row);
+  time_later_steps(measured, subject, options, device, row);
   if (device.counts_memory()) {
     row.first_vram = first;
     row.later_vram = over(device.peak(), base);

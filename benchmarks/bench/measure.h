@@ -17,7 +17,11 @@ struct Subject {
   const NamedParameters& parameters;  ///< With gradients.
   OptimizerKind kind;
   Mode mode;
+  LinkProbe& link;  ///< Of as many bytes as the state has; timed in turn with the steps.
 };
+
+/// Medians of `repeats` timings each of up, down and both.
+LinkTimes measure_link(LinkProbe& link, int64_t repeats);
 
 /// Times `subject` and counts its memory. The state must fit where the mode keeps it: else the
 /// allocator's error comes through, with all memory given back. Limits are left for the caller.

@@ -23,7 +23,10 @@ json mib(const std::optional<Memory>& memory, int64_t Memory::*member) {
 }
 
 json link_times(const LinkTimes& times) {
-  return {{"h2d_s", times.h2d_s}, {"d2h_s", times.d2h_s}, {"both_s", times.both_s}};
+  const auto measured = [](double seconds) { return seconds > 0 ? json(seconds) : json(nullptr); };
+  return {{"h2d_s", measured(times.h2d_s)},
+          {"d2h_s", measured(times.d2h_s)},
+          {"both_s", measured(times.both_s)}};
 }
 
 double gb_per_s(int64_t bytes, double seconds) {
@@ -37,13 +40,12 @@ json link_json(const std::vector<LinkRow>& links) {
   for (const auto& link : links) {
     out["measured"].push_back({{"model", link.model},
                                {"optimizer", link.optimizer},
-                               {"bytes_each_way", link.before.bytes},
-                               {"before", link_times(link.before)},
-                               {"after", link_times(link.after)}});
-    if (largest == nullptr || link.before.bytes > largest->before.bytes) largest = &link;
+                               {"bytes_each_way", link.times.bytes},
+                               {"times", link_times(link.times)}});
+    if (largest == nullptr || link.times.bytes > largest->times.bytes) largest = &link;
   }
   if (largest != nullptr) {
-    const LinkTimes times = largest->limit();
+    const LinkTimes& times = largest->times;
     out["h2d_gb_per_s"] = gb_per_s(times.bytes, times.h2d_s);
     out["d2h_gb_per_s"] = gb_per_s(times.bytes, times.d2h_s);
     out["both_gb_per_s_each_way"] = gb_per_s(times.bytes, times.both_s);
@@ -80,6 +82,7 @@ json row_json(const Row& row) {
           {"steps", row.step_s.count},
           {"limit_s", or_null(row.limit_s)},
           {"limit", row.limit},
+          {"link", link_times(row.link)},
           {"step_over_limit", or_null(row.step_over_limit())},
           {"device_step_s", or_null(row.device_step_s)},
           {"h2d_gb_per_s", or_null(row.h2d_gb_per_s)},
@@ -111,11 +114,6 @@ std::optional<Memory> Row::vram() const {
   if (!first_vram || !later_vram) return std::nullopt;
   return Memory{std::max(first_vram->allocated, later_vram->allocated),
                 std::max(first_vram->reserved, later_vram->reserved)};
-}
-
-LinkTimes LinkRow::limit() const {
-  return {before.bytes, std::min(before.h2d_s, after.h2d_s), std::min(before.d2h_s, after.d2h_s),
-          std::min(before.both_s, after.both_s)};
 }
 
 std::string to_json(const Report& report) {

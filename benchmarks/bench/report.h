@@ -10,6 +10,14 @@
 
 namespace optim_offload::bench {
 
+/// Seconds that the same bytes as a step's take over the link. What was not measured is zero.
+struct LinkTimes {
+  int64_t bytes = 0;  ///< In each direction.
+  double h2d_s = 0;   ///< Up, with nothing else on the link.
+  double d2h_s = 0;   ///< Down, with nothing else on the link.
+  double both_s = 0;  ///< Both at once, until the later is done: the link limit of a step.
+};
+
 /// Memory before and after many steps.
 struct Soak {
   int64_t steps = 0;
@@ -33,6 +41,7 @@ struct Row {
   double first_step_s = 0;  ///< The step that makes the state, and the host memory for it.
   Summary step_s;           ///< Later steps, until all copies are done.
 
+  LinkTimes link;                 ///< Medians; measured before each of the steps.
   std::optional<double> limit_s;  ///< The least that this mode can take; see `limit`.
   std::string limit;              ///< In words.
 
@@ -62,13 +71,10 @@ struct Row {
   std::optional<Memory> vram() const;
 };
 
-/// The link with the bytes of one model and optimizer, before the modes were timed and after.
+/// The link with the bytes of one model and optimizer, before the modes were timed.
 struct LinkRow {
   std::string model, optimizer;
-  LinkTimes before, after;
-
-  /// The faster of both: the stricter limit.
-  LinkTimes limit() const;
+  LinkTimes times;
 };
 
 /// One run.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 
 #include "bench/check.h"
 #include "bench/measure.h"
@@ -41,19 +42,19 @@ void check_all(const BenchOptions& options, Device& device) {
   }
 }
 
-// Measures one model with one optimizer in all modes; rows without limits.
-std::vector<Row> measure_modes(const ModelSpec& spec, const NamedParameters& parameters,
-                               OptimizerKind kind, const BenchOptions& options, Device& device,
+// Measures the subject in all modes; rows without limits.
+std::vector<Row> measure_modes(Subject subject, const BenchOptions& options, Device& device,
                                RunResult& result) {
+  const std::string model_and_optimizer = subject.spec.name + ", " + to_string(subject.kind);
   std::vector<Row> rows;
   for (const Mode mode : modes_to_measure(options)) {
-    const std::string what = spec.name + ", " + to_string(kind) + ", " + to_string(mode);
+    subject.mode = mode;
+    const std::string what = model_and_optimizer + ", " + to_string(mode);
     std::cerr << "measuring: " << what << std::endl;
-    const bool draw = mode == Mode::Streamed && draws(options, spec, result);
+    const bool draw = mode == Mode::Streamed && draws(options, subject.spec, result);
     try {
-      rows.push_back(
-          measure({spec, parameters, kind, mode}, options, device, draw ? &result.spans : nullptr));
-      if (draw && !result.spans.empty()) result.spans_of = spec.name + ", " + to_string(kind);
+      rows.push_back(measure(subject, options, device, draw ? &result.spans : nullptr));
+      if (draw && !result.spans.empty()) result.spans_of = model_and_optimizer;
     } catch (const c10::OutOfMemoryError&) {
       result.report.notes.push_back(what + ": does not fit into GPU memory");
     }
@@ -70,30 +71,28 @@ std::optional<double> resident_seconds(const std::vector<Row>& rows) {
 
 void run_model(const ModelSpec& spec, const BenchOptions& options, Device& device,
                RunResult& result) {
-  std::vector<LinkRow> links;
+  std::vector<std::unique_ptr<LinkProbe>> probes;
   for (const OptimizerKind kind : options.optimizers) {
     const int64_t bytes = state_bytes(kind, spec, options.dtype);
     std::cerr << "measuring: the link, " << (bytes >> 20) << " MiB each way" << std::endl;
-    const LinkTimes times = device.measure_link(bytes, options.link_repeats);
-    links.push_back({spec.name, to_string(kind), times, times});
+    probes.push_back(device.open_link(bytes));
+    result.report.links.push_back(
+        {spec.name, to_string(kind), measure_link(*probes.back(), options.link_repeats)});
   }
-  std::vector<std::vector<Row>> rows;
   {
     const auto parameters = make_parameters(spec, options.dtype, device.torch_device(), 1);
     fill_gradients(parameters, 2);
-    for (const OptimizerKind kind : options.optimizers) {
-      rows.push_back(measure_modes(spec, parameters, kind, options, device, result));
+    for (size_t i = 0; i < probes.size(); ++i) {
+      auto rows =
+          measure_modes({spec, parameters, options.optimizers[i], Mode::Resident, *probes[i]},
+                        options, device, result);
+      set_limits(rows, resident_seconds(rows));
+      for (auto& row : rows) {
+        if (wants(options, parse_mode(row.mode))) result.report.rows.push_back(std::move(row));
+      }
     }
   }
   device.release_cached();
-  for (size_t i = 0; i < links.size(); ++i) {
-    links[i].after = device.measure_link(links[i].before.bytes, options.link_repeats);
-    set_limits(rows[i], links[i].limit(), resident_seconds(rows[i]));
-    for (auto& row : rows[i]) {
-      if (wants(options, parse_mode(row.mode))) result.report.rows.push_back(std::move(row));
-    }
-    result.report.links.push_back(links[i]);
-  }
 }
 
 const char* pin_name(PinMemory pin) {
@@ -120,19 +119,19 @@ void find_host_memory(const BenchOptions& options) {
 
 }  // namespace
 
-void set_limits(std::vector<Row>& rows, const LinkTimes& link, std::optional<double> resident_s) {
+void set_limits(std::vector<Row>& rows, std::optional<double> resident_s) {
   for (auto& row : rows) {
     switch (parse_mode(row.mode)) {
       case Mode::Resident:
         break;
       case Mode::Streamed:
-        row.limit_s = link.both_s;
+        row.limit_s = row.link.both_s;
         row.limit = "both directions at once";
         break;
       case Mode::AllAtOnce:
       case Mode::Sequential:
         if (!resident_s) break;
-        row.limit_s = link.h2d_s + *resident_s + link.d2h_s;
+        row.limit_s = row.link.h2d_s + *resident_s + row.link.d2h_s;
         row.limit = "up alone + resident step + down alone";
         break;
     }

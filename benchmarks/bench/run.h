@@ -21,8 +21,9 @@ struct RunResult {
 /// stderr. Throws `c10::Error` where a check fails: then nothing was measured.
 RunResult run(const BenchOptions& options, Device& device);
 
-/// Gives `rows`, all of one model and optimizer, their limits. `resident_s` is the plain
-/// optimizer's step on the device; without it only the streamed mode has a limit.
-void set_limits(std::vector<Row>& rows, const LinkTimes& link, std::optional<double> resident_s);
+/// Gives `rows`, all of one model and optimizer, their limits, each by the link as it was between
+/// its own steps. `resident_s` is the plain optimizer's step on the device; without it only the
+/// streamed mode has a limit.
+void set_limits(std::vector<Row>& rows, std::optional<double> resident_s);
 
 }  // namespace optim_offload::bench

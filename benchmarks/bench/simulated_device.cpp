@@ -6,7 +6,6 @@
 #include <torch/version.h>
 
 #include "bench/device.h"
-#include "bench/statistics.h"
 #include "transfer/simulated_device.h"
 
 namespace optim_offload::bench {
@@ -18,6 +17,37 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+class SimulatedLinkProbe : public LinkProbe {
+ public:
+  explicit SimulatedLinkProbe(int64_t bytes)
+      : up_from_(static_cast<size_t>(bytes), 1),
+        up_to_(up_from_.size()),
+        down_from_(up_from_.size(), 2),
+        down_to_(up_from_.size()) {}
+
+  int64_t bytes() const override { return static_cast<int64_t>(up_from_.size()); }
+
+  double seconds(LinkUse use) override {
+    const auto start = Clock::now();
+    std::thread other;
+    if (use == LinkUse::Both) other = std::thread([this] { copy(down_to_, down_from_); });
+    if (use == LinkUse::Down) {
+      copy(down_to_, down_from_);
+    } else {
+      copy(up_to_, up_from_);
+    }
+    if (other.joinable()) other.join();
+    return seconds_since(start);
+  }
+
+ private:
+  static void copy(std::vector<char>& to, const std::vector<char>& from) {
+    std::memcpy(to.data(), from.data(), from.size());
+  }
+
+  std::vector<char> up_from_, up_to_, down_from_, down_to_;
+};
 
 class SimulatedDevice : public Device {
  public:
@@ -41,22 +71,8 @@ class SimulatedDevice : public Device {
   void reset_peak() override {}
   void release_cached() override {}
 
-  LinkTimes measure_link(int64_t bytes, int64_t repeats) override {
-    const auto size = static_cast<size_t>(bytes);
-    std::vector<char> up_from(size, 1), up_to(size), down_from(size, 2), down_to(size);
-    const auto up = [&] { std::memcpy(up_to.data(), up_from.data(), size); };
-    const auto down = [&] { std::memcpy(down_to.data(), down_from.data(), size); };
-    std::vector<double> h2d, d2h, both;
-    for (int64_t i = 0; i < repeats; ++i) {
-      h2d.push_back(timed(up));
-      d2h.push_back(timed(down));
-      both.push_back(timed([&] {
-        std::thread other(down);
-        up();
-        other.join();
-      }));
-    }
-    return {bytes, quantile(h2d, 0.5), quantile(d2h, 0.5), quantile(both, 0.5)};
+  std::unique_ptr<LinkProbe> open_link(int64_t bytes) override {
+    return std::make_unique<SimulatedLinkProbe>(bytes);
   }
 
  private:

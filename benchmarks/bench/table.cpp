@@ -66,15 +66,14 @@ std::string aligned(const std::vector<Cells>& lines, size_t left_columns) {
 }
 
 void write_link(std::ostream& out, const LinkRow& link) {
-  const LinkTimes times = link.limit();
+  const LinkTimes& times = link.times;
   const auto rate = [&](double seconds) {
     return fixed(static_cast<double>(times.bytes) * 1e-9 / seconds, 1);
   };
   out << "link, " << link.model << " " << link.optimizer << " ("
       << fixed(static_cast<double>(times.bytes) / kMiB, 0) << " MiB each way): up "
       << rate(times.h2d_s) << ", down " << rate(times.d2h_s) << ", both at once "
-      << rate(times.both_s) << " GB/s each way; limit of a step " << fixed(times.both_s, 2, 1e3)
-      << " ms\n";
+      << rate(times.both_s) << " GB/s each way\n";
 }
 
 void write_extras(std::ostream& out, const Row& row) {
@@ -113,9 +112,9 @@ std::string to_table(const Report& report) {
   std::vector<Cells> lines = {header()};
   for (const auto& row : report.rows) lines.push_back(cells(row));
   out << "\n" << aligned(lines, 3);
-  out << "ratio: median over the limit (streamed: both directions at once; all-at-once and "
-         "sequential: up alone + resident step + down alone). Memory: peak over weights + "
-         "gradients.\n";
+  out << "ratio: median over the limit, which is measured in turn with the steps (streamed: both "
+         "directions at once; all-at-once and sequential: up alone + resident step + down alone). "
+         "Memory: peak over weights + gradients.\n";
   for (const auto& row : report.rows) write_extras(out, row);
   for (const auto& note : report.notes) out << "note: " << note << "\n";
   return out.str();

@@ -1,13 +1,16 @@
 #include "bench/report.h"
 
+#include <array>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "bench/measure.h"
 #include "bench/run.h"
 
 namespace optim_offload::bench {
@@ -34,18 +37,18 @@ Report report() {
   report.environment = {"A GPU <1>", "1.2", "2.11.0", "2030-01-02T03:04:05Z", false};
   report.piece_mib = 64;
   report.slots = 3;
-  LinkRow link{"small", "AdamW", {int64_t{1} << 30, 0.020, 0.021, 0.025}, {}};
-  link.after = {int64_t{1} << 30, 0.022, 0.019, 0.024};
-  report.links = {link};
+  report.links = {{"small", "AdamW", {int64_t{1} << 30, 0.020, 0.019, 0.024}}};
   report.rows = {row("resident", 0.004), row("all-at-once", 0.050), row("streamed", 0.030)};
-  set_limits(report.rows, link.limit(), 0.004);
+  for (auto& each : report.rows) each.link = report.links.front().times;
+  set_limits(report.rows, 0.004);
   return report;
 }
 
 TEST(SetLimits, EachModeHasItsOwn) {
   std::vector<Row> rows = {row("resident", 1), row("all-at-once", 1), row("sequential", 1),
                            row("streamed", 1)};
-  set_limits(rows, {1, 0.25, 0.5, 0.625}, 0.125);
+  for (auto& each : rows) each.link = {1, 0.25, 0.5, 0.625};
+  set_limits(rows, 0.125);
   EXPECT_FALSE(rows[0].limit_s);
   EXPECT_DOUBLE_EQ(*rows[1].limit_s, 0.875);
   EXPECT_DOUBLE_EQ(*rows[2].limit_s, 0.875);
@@ -55,7 +58,8 @@ TEST(SetLimits, EachModeHasItsOwn) {
 
 TEST(SetLimits, WithoutResidentStepOnlyStreamedHasOne) {
   std::vector<Row> rows = {row("all-at-once", 1), row("streamed", 1)};
-  set_limits(rows, {1, 0.25, 0.5, 0.625}, std::nullopt);
+  for (auto& each : rows) each.link = {1, 0.25, 0.5, 0.625};
+  set_limits(rows, std::nullopt);
   EXPECT_FALSE(rows[0].limit_s);
   EXPECT_TRUE(rows[1].limit_s);
 }
@@ -74,11 +78,34 @@ TEST(Soak, GrowthOfAnyMemoryCounts) {
   EXPECT_TRUE(host.grew());
 }
 
-TEST(LinkRow, TheFasterMeasurementIsTheLimit) {
-  const LinkTimes limit = report().links.front().limit();
-  EXPECT_DOUBLE_EQ(limit.h2d_s, 0.020);
-  EXPECT_DOUBLE_EQ(limit.d2h_s, 0.019);
-  EXPECT_DOUBLE_EQ(limit.both_s, 0.024);
+// Answers 1 s, 2 s and 3 s for up, down and both, and a tenth more each time.
+class CountingLink : public LinkProbe {
+ public:
+  int64_t bytes() const override { return 7; }
+  double seconds(LinkUse use) override {
+    double& next = next_.at(static_cast<size_t>(use));
+    return std::exchange(next, next + 0.1);
+  }
+
+ private:
+  std::array<double, 3> next_ = {1, 2, 3};
+};
+
+TEST(MeasureLink, GivesMediansOfEachUse) {
+  CountingLink link;
+  const LinkTimes times = measure_link(link, 3);
+  EXPECT_EQ(times.bytes, 7);
+  EXPECT_DOUBLE_EQ(times.h2d_s, 1.1);
+  EXPECT_DOUBLE_EQ(times.d2h_s, 2.1);
+  EXPECT_DOUBLE_EQ(times.both_s, 3.1);
+}
+
+TEST(Json, WhatWasNotMeasuredOfTheLinkIsNull) {
+  Report streamed = report();
+  streamed.rows.back().link = {1, 0, 0, 0.5};
+  const json out = json::parse(to_json(streamed));
+  EXPECT_TRUE(out["rows"][2]["link"]["h2d_s"].is_null());
+  EXPECT_DOUBLE_EQ(out["rows"][2]["link"]["both_s"], 0.5);
 }
 
 TEST(Json, HasTheFormThatTheResultsKeep) {

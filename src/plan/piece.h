@@ -41,9 +41,11 @@ struct Piece {
 /// lanes in a tile as in the whole.
 inline constexpr int64_t kTileAlignment = 64;
 
-/// Cuts chunks into pieces of at most `piece_bytes`, in order. Small neighbouring chunks of one
-/// device share a piece. A parameter whose state alone is larger becomes tiles, all full but
-/// the last, or, where it may not be cut, a piece of its own above the bound.
+/// Cuts chunks into pieces of at most `piece_bytes`, about in order. Parameters of one device share
+/// pieces, also across chunks: a small one waits for company, so that no small piece lies between
+/// large ones and keeps a slot from them. A parameter whose state alone is larger becomes tiles,
+/// all full but the last or the last two, or, where it may not be cut, a piece of its own above the
+/// bound.
 std::vector<Piece> plan_pieces(const std::vector<Chunk>& chunks,
                                const std::vector<ParamSize>& sizes, size_t piece_bytes);
 

@@ -35,27 +35,21 @@ at::Tensor Arena::allocate(at::IntArrayRef sizes, at::IntArrayRef strides,
   const size_t bytes = align_up(extent_bytes(sizes, strides, host.dtype().itemsize()));
   if (bytes == 0) return at::empty_strided(sizes, strides, host);  // nothing to rest
 
-  auto slab = slab_with(bytes, lock_for);
-  std::byte* data = slab->allocate(bytes);
+  const Block block = take(bytes, lock_for);
   ++allocated_since_;
   return at::from_blob(
-      data, sizes, strides, [slab, data, bytes](void*) { slab->free(data, bytes); }, host);
+      block.data, sizes, strides, [block, bytes](void*) { block.slab->free(block.data, bytes); },
+      host);
 }
 
-std::shared_ptr<Slab> Arena::slab_with(size_t bytes, LockFor lock_for) {
-  const auto fits = [&](const std::shared_ptr<Slab>& slab) {
-    if (slab->lock_for() != lock_for) return false;
-    std::byte* data = slab->allocate(bytes);
-    if (data != nullptr) slab->free(data, bytes);
-    return data != nullptr;
-  };
+Arena::Block Arena::take(size_t bytes, LockFor lock_for) {
   // The newest slab first: that is where the neighbours are.
   for (auto slab = slabs_.rbegin(); slab != slabs_.rend(); ++slab) {
-    if (fits(*slab)) return *slab;
+    if ((*slab)->lock_for() != lock_for) continue;
+    if (std::byte* data = (*slab)->allocate(bytes)) return {*slab, data};
   }
-
   slabs_.push_back(new_slab(bytes, lock_for));
-  return slabs_.back();
+  return {slabs_.back(), slabs_.back()->allocate(bytes)};
 }
 
 std::shared_ptr<Slab> Arena::new_slab(size_t bytes, LockFor lock_for) {

@@ -45,7 +45,11 @@ class Arena {
   size_t pageable_bytes() const;
 
  private:
-  std::shared_ptr<Slab> slab_with(size_t bytes, LockFor lock_for);
+  struct Block {
+    std::shared_ptr<Slab> slab;
+    std::byte* data;
+  };
+  Block take(size_t bytes, LockFor lock_for);
   std::shared_ptr<Slab> new_slab(size_t bytes, LockFor lock_for);
 
   PinMemory pin_;

@@ -22,7 +22,7 @@ class PieceStep final : public transfer::PieceJob {
             state::GroupOptions* options = nullptr);
 
   const char* name() const override { return piece_.name.c_str(); }
-  std::span<const transfer::Copy> uploads() override { return uploads_; }
+  std::span<const transfer::Copy> uploads() const override { return uploads_; }
   std::span<const transfer::Copy> compute() override;
   void downloads_queued() override { failed_ = false; }
   bool holds_memory() const override { return !kept_storages_.empty(); }
@@ -39,7 +39,6 @@ class PieceStep final : public transfer::PieceJob {
   /// made, so that state goes with the weights that the base has changed.
   bool failed() const { return failed_; }
   std::span<const transfer::Copy> downloads() const { return downloads_; }
-  std::span<const transfer::Copy> upload_list() const { return uploads_; }
 
  private:
   void step_base();

@@ -77,7 +77,7 @@ void TimelineRecorder::mark(const transfer::PieceJob& job, Stage stage, bool beg
     return;
   }
   Mark& last = marks_.back();  // stages of one thread do not overlap while they are queued
-  if (stage == Stage::Upload) last.bytes = total_bytes(step.upload_list());
+  if (stage == Stage::Upload) last.bytes = total_bytes(step.uploads());
   if (stage == Stage::Download) last.bytes = total_bytes(step.downloads());
   link_.record(lane_of(stage), *last.end);
 }

@@ -20,7 +20,7 @@ class PieceJob {
   virtual const char* name() const = 0;
 
   /// Copies from the host to the piece's slot. Queued as soon as the slot is free.
-  virtual std::span<const Copy> uploads() = 0;
+  virtual std::span<const Copy> uploads() const = 0;
 
   /// Steps the piece on the compute lane; called once its uploads are ordered before that lane.
   /// Returns the copies to the host.

@@ -31,6 +31,9 @@ endif()
 # Warnings, the private definitions and include folders, and the precompiled header, which the first
 # target (the library) makes and all others take over.
 function(optim_offload_configure_target target)
+  # What is not marked OPTIM_OFFLOAD_EXPORT is hidden; everywhere, for the precompiled header's sake.
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden
+                                             VISIBILITY_INLINES_HIDDEN ON)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_compile_options(${target} PRIVATE -Wall -Wextra)
   if(OPTIM_OFFLOAD_WERROR)

@@ -46,6 +46,12 @@ missing_packages() {
         has_command shellcheck || echo shellcheck
         ;;
       docs) has_command doxygen || echo doxygen ;;
+      fuzz)
+        has_command clang++ || echo clang
+        # libFuzzer and AddressSanitizer.
+        compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a' >/dev/null ||
+          echo libclang-rt-dev
+        ;;
       tidy) has_command clang-tidy || echo clang-tidy ;;
       *) die "packages for '$purpose' are not known" ;;
     esac

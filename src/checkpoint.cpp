@@ -1,3 +1,5 @@
+#include <exception>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -56,6 +58,12 @@ void CPUOffloadOptimizer::Impl::rehearse_load(
           "that the checkpoint is whole and was written by the same kind of optimizer "
           "over the same groups");
       throw;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {  // LibTorch's reader has errors of several classes.
+      OFFLOAD_CHECK(false, "load() failed (", error.what(),
+                    "); groups, options and state are as before it. Check that the checkpoint is "
+                    "whole and was written by the same kind of optimizer over the same groups");
     }
   }
   groups.swap(base->param_groups());

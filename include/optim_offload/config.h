@@ -16,6 +16,7 @@
 #include <string_view>
 #include <variant>
 
+#include "optim_offload/export.h"
 #include "optim_offload/optimizers/muon.h"
 #include "optim_offload/options.h"
 
@@ -35,7 +36,7 @@ namespace optim_offload {
 ///     [trainer.optim]
 ///     type = "adamw"                      # sgd adam adamw fused_adamw rmsprop adagrad muon lbfgs
 ///     lr = 3e-4
-struct OptimizerConfig {
+struct OPTIM_OFFLOAD_EXPORT OptimizerConfig {
   /// As in the file.
   std::string type = "adamw";
 
@@ -59,11 +60,11 @@ struct OptimizerConfig {
 /// Reads `[trainer.model] optim_*` and `[trainer.optim]` of a TOML file; other sections and keys
 /// are left alone. Throws `c10::Error` that names file, line, key, value and the valid choices on
 /// unknown keys, wrong types, values out of range and combinations that make no sense.
-OptimizerConfig load_optimizer_config(const std::filesystem::path& path);
+OPTIM_OFFLOAD_EXPORT OptimizerConfig load_optimizer_config(const std::filesystem::path& path);
 
 /// The same of text; `source_name` stands in messages where the file's name would.
-OptimizerConfig parse_optimizer_config(std::string_view text,
-                                       const std::string& source_name = "<config>");
+OPTIM_OFFLOAD_EXPORT OptimizerConfig
+parse_optimizer_config(std::string_view text, const std::string& source_name = "<config>");
 
 /// Makes the optimizer of `config` over the parameters that require a gradient, wrapped in a
 /// CPUOffloadOptimizer where the config says so:
@@ -73,7 +74,7 @@ OptimizerConfig parse_optimizer_config(std::string_view text,
 ///
 /// A tensor under two names (tied weights) is taken once, under its first name. Throws `c10::Error`
 /// where no parameter requires a gradient.
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(
+OPTIM_OFFLOAD_EXPORT std::unique_ptr<torch::optim::Optimizer> make_optimizer(
     const OptimizerConfig& config,
     const torch::OrderedDict<std::string, torch::Tensor>& named_parameters);
 

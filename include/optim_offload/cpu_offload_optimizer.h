@@ -6,6 +6,7 @@
 #include <torch/optim/optimizer.h>
 #include <torch/ordered_dict.h>
 
+#include "optim_offload/export.h"
 #include "optim_offload/options.h"
 #include "optim_offload/stats.h"
 
@@ -25,7 +26,7 @@ namespace optim_offload {
 /// all copies are finished.
 ///
 /// Threads: one call at a time on one object; any thread may make it.
-class CPUOffloadOptimizer : public torch::optim::Optimizer {
+class OPTIM_OFFLOAD_EXPORT CPUOffloadOptimizer : public torch::optim::Optimizer {
  public:
   /// Takes over `base` with its groups and whatever state it has; state is moved to host memory.
   ///
@@ -85,8 +86,8 @@ class CPUOffloadOptimizer : public torch::optim::Optimizer {
   OffloadStats stats() const;
 
  private:
-  class Impl;
-  Impl& impl() const;  // throws once the base was released
+  class OPTIM_OFFLOAD_HIDDEN Impl;
+  OPTIM_OFFLOAD_HIDDEN Impl& impl() const;  // throws once the base was released
   std::unique_ptr<Impl> impl_;
 };
 

@@ -5,10 +5,12 @@
 
 #include <torch/arg.h>
 
+#include "optim_offload/export.h"
+
 namespace optim_offload {
 
 /// How the host memory that holds the optimizer's state is locked.
-enum class PinMemory {
+enum class OPTIM_OFFLOAD_EXPORT PinMemory {
   Off,        ///< Pageable memory. Copies are slow and do not overlap with compute.
   Preferred,  ///< Page-locked; where the system refuses, pageable memory after one warning.
   Required,   ///< Page-locked; where the system refuses, an error that says what to raise.
@@ -16,7 +18,7 @@ enum class PinMemory {
 
 /// Options of CPUOffloadOptimizer, in LibTorch's `TORCH_ARG` form:
 /// `OffloadOptions().chunked(true).stream(true)`.
-struct OffloadOptions {
+struct OPTIM_OFFLOAD_EXPORT OffloadOptions {
   /// Step chunk by chunk in a small, constant amount of GPU memory instead of all at once.
   TORCH_ARG(bool, chunked) = false;
 

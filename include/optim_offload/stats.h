@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <string>
 
+#include "optim_offload/export.h"
+
 namespace optim_offload {
 
 /// What one call of CPUOffloadOptimizer::step() moved and held. All bytes and times are of the
 /// latest finished step unless said otherwise; all zero before the first.
-struct OffloadStats {
+struct OPTIM_OFFLOAD_EXPORT OffloadStats {
   int64_t steps = 0;         ///< Steps finished since construction.
   int64_t chunks = 0;        ///< Chunks in the plan.
   int64_t pieces = 0;        ///< Pieces stepped.

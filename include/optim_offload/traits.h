@@ -2,6 +2,8 @@
 
 #include <typeinfo>
 
+#include "optim_offload/export.h"
+
 namespace torch::optim {
 class Optimizer;
 }
@@ -9,7 +11,7 @@ class Optimizer;
 namespace optim_offload {
 
 /// What CPUOffloadOptimizer may assume about an optimizer class. The default assumes nothing.
-struct OptimizerTraits {
+struct OPTIM_OFFLOAD_EXPORT OptimizerTraits {
   /// Element i of every state tensor and of the parameter depends only on element i of the
   /// parameter, its gradient and its state, and every state tensor either has the parameter's shape
   /// or holds counters that advance once per step. Then large parameters are cut into tiles.
@@ -25,7 +27,7 @@ struct OptimizerTraits {
 };
 
 /// Sets the traits of the class `type` (as `typeid` of an object gives it). Thread-safe.
-void set_optimizer_traits(const std::type_info& type, OptimizerTraits traits);
+OPTIM_OFFLOAD_EXPORT void set_optimizer_traits(const std::type_info& type, OptimizerTraits traits);
 
 /// `set_optimizer_traits<MyOptimizer>({.element_wise = true})`.
 template <typename T>
@@ -35,6 +37,6 @@ void set_optimizer_traits(OptimizerTraits traits) {
 
 /// The traits of `optimizer`'s most derived class: those set, else those known of LibTorch's and
 /// this library's own optimizers, else the default. Thread-safe.
-OptimizerTraits optimizer_traits(const torch::optim::Optimizer& optimizer);
+OPTIM_OFFLOAD_EXPORT OptimizerTraits optimizer_traits(const torch::optim::Optimizer& optimizer);
 
 }  // namespace optim_offload

@@ -6,6 +6,7 @@
 #include "config/hyper_parameters.h"
 #include "config/optimizer_config_reader.h"
 #include "optim_offload/config.h"
+#include "plan/chunk.h"
 
 namespace optim_offload {
 namespace {
@@ -32,6 +33,11 @@ PinMemory read_pin_memory(TomlTable& model) {
 
 std::string read_layer_pattern(TomlTable& model) {
   const std::string pattern = model.get_string(kLayerPattern, OffloadOptions().layer_pattern());
+  if (pattern.size() > plan::kLongestPattern) {
+    model.fail(kLayerPattern, "is too long (" + std::to_string(pattern.size()) +
+                                  " characters); give at most " +
+                                  std::to_string(plan::kLongestPattern));
+  }
   try {
     if (std::regex(pattern).mark_count() < 1) {
       model.fail(kLayerPattern,

@@ -13,6 +13,9 @@ template <class... Ts>
 struct Overloaded : Ts... {
   using Ts::operator()...;
 };
+// Which clang needs up to 16.
+template <class... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;
 
 std::string quoted(const std::string& text) {
   std::string out = "\"";

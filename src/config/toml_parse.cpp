@@ -8,6 +8,7 @@
 #include <toml.hpp>
 
 #include "config/toml_node.h"
+#include "config/utf8.h"
 
 namespace optim_offload {
 namespace {
@@ -93,6 +94,15 @@ void check_depth(std::string_view text, const std::string& source) {
   }
 }
 
+// toml11 3.7 reads outside of its memory when it reports a string that is no UTF-8.
+void check_utf8(std::string_view text, const std::string& source) {
+  const int64_t bad = find_invalid_utf8(text);
+  if (bad < 0) return;
+  const auto line = 1 + std::count(text.begin(), text.begin() + bad, '\n');
+  TORCH_CHECK(false, "[optim_offload] ", source, ":", line, ": not valid TOML: not UTF-8 (byte ",
+              bad, " of the file); save it as UTF-8");
+}
+
 // The library's message spans lines and repeats the file's name; its first line says what is wrong.
 std::string first_line(const char* what) {
   std::string text(what);
@@ -108,12 +118,12 @@ std::string first_line(const char* what) {
 std::shared_ptr<TomlNode> parse_toml(std::string_view text, const std::string& source) {
   TORCH_CHECK(text.size() <= kLargestText, "[optim_offload] ", source, " has ", text.size(),
               " bytes; a settings file has at most ", kLargestText);
+  check_utf8(text, source);
   check_depth(text, source);
   std::istringstream stream{std::string(text)};
+  std::shared_ptr<TomlNode> root;
   try {
-    auto root = convert(toml::parse(stream, source), source);
-    root->line = 0;
-    return root;
+    root = convert(toml::parse(stream, source), source);
   } catch (const toml::syntax_error& error) {
     const int64_t line = error_line(error);
     TORCH_CHECK(false, "[optim_offload] ", source, line > 0 ? ":" + std::to_string(line) : "",
@@ -123,6 +133,8 @@ std::shared_ptr<TomlNode> parse_toml(std::string_view text, const std::string& s
   } catch (const std::exception& error) {
     TORCH_CHECK(false, "[optim_offload] ", source, ": not valid TOML: ", error.what());
   }
+  root->line = 0;
+  return root;
 }
 
 }  // namespace optim_offload

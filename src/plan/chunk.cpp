@@ -10,6 +10,8 @@ namespace optim_offload::plan {
 namespace {
 
 std::regex compile(const std::string& pattern) {
+  OFFLOAD_CHECK(pattern.size() <= kLongestPattern, "layer_pattern is too long (", pattern.size(),
+                " characters); give at most ", kLongestPattern);
   std::regex regex;
   try {
     regex = std::regex(pattern);

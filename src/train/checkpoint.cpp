@@ -1,6 +1,8 @@
 #include "train/checkpoint.h"
 
+#include <exception>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include <ATen/Context.h>
@@ -9,6 +11,7 @@
 
 #include "optim_offload/cpu_offload_optimizer.h"
 #include "train/durable_files.h"
+#include "train/json_file.h"
 
 namespace optim_offload::train {
 namespace {
@@ -22,7 +25,7 @@ std::vector<at::Generator> generators(torch::Device device) {
 
 nlohmann::json read_state(const std::filesystem::path& directory) {
   const auto path = directory / "state.json";
-  auto state = nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  auto state = read_json(path);
   TORCH_CHECK(state.is_object() && state.contains("position") && state.contains("fingerprint"),
               "[optim_offload] ", path.string(), " is damaged; resume from another checkpoint");
   return state;
@@ -121,7 +124,16 @@ TrainPosition read_checkpoint(const std::filesystem::path& directory, CausalLM& 
   const bool offloads = dynamic_cast<const CPUOffloadOptimizer*>(&optimizer) != nullptr;
   auto state = open_archive(directory / "optimizer.pt",
                             offloads ? torch::Device(torch::kCPU) : model.device());
-  optimizer.load(state);
+  try {
+    optimizer.load(state);
+  } catch (const c10::Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {  // LibTorch's reader has errors of several classes.
+    TORCH_CHECK(false, "[optim_offload] ", (directory / "optimizer.pt").string(),
+                " does not fit the optimizer (", error.what(), "); resume from another checkpoint");
+  }
 
   auto random = open_archive(directory / "random.pt", torch::kCPU);
   // A run that moves between CPU and GPU has no state for the new device, and keeps the seeded one.

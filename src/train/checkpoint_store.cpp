@@ -8,6 +8,8 @@
 #include <c10/util/Exception.h>
 #include <nlohmann/json.hpp>
 
+#include "train/json_file.h"
+
 namespace optim_offload::train {
 namespace fs = std::filesystem;
 namespace {
@@ -61,16 +63,17 @@ fs::path prepared(fs::path directory) {
   return directory;
 }
 
+}  // namespace
+
 void write_manifest(const fs::path& checkpoint) {
   nlohmann::json files = nlohmann::json::object();
   for (const auto& entry : fs::directory_iterator(checkpoint)) {
-    files[entry.path().filename().string()] = entry.file_size();
+    auto name = entry.path().filename().string();
+    if (name != kManifest) files[std::move(name)] = entry.file_size();
   }
   const nlohmann::json manifest = {{"version", 1}, {"files", files}};
   write_file(checkpoint / kManifest, manifest.dump(2) + "\n");
 }
-
-}  // namespace
 
 CheckpointStore::CheckpointStore(fs::path directory, int64_t keep)
     : directory_(prepared(std::move(directory))), keep_(keep), lock_(directory_ / ".lock") {
@@ -120,7 +123,7 @@ void CheckpointStore::reached(Stage stage) const {
 std::string checkpoint_fault(const fs::path& checkpoint) {
   std::error_code error;
   if (!fs::is_regular_file(checkpoint / kManifest, error)) return "it has no manifest.json";
-  const auto manifest = nlohmann::json::parse(read_file(checkpoint / kManifest), nullptr, false);
+  const auto manifest = read_json(checkpoint / kManifest);
   if (!manifest.is_object() || !manifest.contains("files") || !manifest["files"].is_object()) {
     return "its manifest.json is damaged";
   }

@@ -55,6 +55,9 @@ class CheckpointStore {
 /// file `latest`, the same of its store. Throws where there is none.
 std::filesystem::path resolve_checkpoint(const std::filesystem::path& path);
 
+/// Writes `checkpoint`'s manifest.json, which makes a directory of files a whole checkpoint.
+void write_manifest(const std::filesystem::path& checkpoint);
+
 /// Empty where `checkpoint` has a manifest and all of its files with their sizes; else what is
 /// wrong.
 std::string checkpoint_fault(const std::filesystem::path& checkpoint);

@@ -60,7 +60,8 @@ std::vector<std::string> differences(const nlohmann::json& checkpoint,
                                      const nlohmann::json& config) {
   std::vector<std::string> found;
   for (const auto& [key, value] : config.items()) {
-    const auto saved = checkpoint.value(key, nlohmann::json());
+    const auto saved =
+        checkpoint.is_object() ? checkpoint.value(key, nlohmann::json()) : nlohmann::json();
     if (saved != value) {
       found.push_back(key + ": " + saved.dump() + " in the checkpoint, " + value.dump() +
                       " in the config");

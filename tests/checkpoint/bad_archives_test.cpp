@@ -1,5 +1,8 @@
 // A load that fails changes nothing.
+#include <sstream>
+
 #include <gtest/gtest.h>
+#include <torch/serialize/archive.h>
 
 #include "support/twins.h"
 
@@ -7,7 +10,7 @@ namespace optim_offload::testing {
 namespace {
 
 void expect_refused(Twins& twins, const std::string& archive) {
-  EXPECT_ANY_THROW(load_saved(*twins.wrapped, archive));
+  EXPECT_THROW(load_saved(*twins.wrapped, archive), c10::Error);
   ASSERT_TRUE(twins.same()) << "the failed load changed something";
   twins.step();
   ASSERT_TRUE(twins.same());
@@ -22,6 +25,20 @@ OFFLOAD_TEST(BadArchive, Truncated) {
     for (const size_t size : {size_t(0), archive.size() / 2, archive.size() - 1}) {
       ASSERT_NO_FATAL_FAILURE(expect_refused(twins, archive.substr(0, size)));
     }
+  }
+}
+
+// LibTorch reports a missing key with a std::runtime_error (found by fuzzing).
+OFFLOAD_TEST(BadArchive, WithoutKeys) {
+  torch::serialize::OutputArchive archive;
+  archive.write("something", torch::ones({2}));
+  std::ostringstream bytes;
+  archive.save_to(bytes);
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(1), recipe("AdamW"), offload_options(mode, 1024));
+    twins.steps(2);
+    ASSERT_NO_FATAL_FAILURE(expect_refused(twins, bytes.str()));
   }
 }
 

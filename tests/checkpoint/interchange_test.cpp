@@ -1,6 +1,7 @@
 // Archives of the plain and the wrapped optimizer are the same thing, for every mode.
 #include <gtest/gtest.h>
 #include <torch/optim/schedulers/step_lr.h>
+#include <torch/serialize/archive.h>
 
 #include "support/twins.h"
 

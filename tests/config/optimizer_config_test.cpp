@@ -148,7 +148,7 @@ TEST(OptimizerConfig, RejectsUnknownKeys) {
 }
 
 struct Bad {
-  const char* text;
+  std::string text;
   const char* message;
 };
 
@@ -173,6 +173,10 @@ TEST(OptimizerConfig, NamesWhatIsOutOfRange) {
            Bad{"[trainer.model]\noptim_cpu_offload_layer_pattern = '('\n",
                "is no ECMAScript regular expression"},
            Bad{"[trainer.model]\noptim_cpu_offload_layer_pattern = 'layers'\n", "has no group"},
+           // The standard library would run out of stack.
+           Bad{"[trainer.model]\noptim_cpu_offload_layer_pattern = '" + std::string(90000, 'a') +
+                   "(b)'\n",
+               "is too long"},
            Bad{"[trainer]\nmodel = 3\n",
                "f.toml:2: trainer.model = 3 is an integer; must be a table"},
        }) {

@@ -160,6 +160,16 @@ TEST(TomlDocument, NamesTheLineOfASyntaxError) {
   EXPECT_HAS(error_text([] { parse("x = 'abc\n"); }), "f.toml:1: not valid TOML");
 }
 
+// toml11 3.7 reads outside of its memory when it reports such a string (found by fuzzing).
+TEST(TomlDocument, RefusesWhatIsNotUtf8) {
+  const std::string filler = "b = '" + std::string(5000, 'x') + "'\n";
+  for (const std::string bad : {"a = '\xff'", "a = \"\xc3\"", "a = '''\xed\xa0\x80'''", "# \x80"}) {
+    EXPECT_HAS(error_text([&] { parse("\n" + bad + "\n" + filler); }),
+               "f.toml:2: not valid TOML: not UTF-8");
+  }
+  EXPECT_NO_THROW(parse("a = '\u00e9 \U0001F600'  # \u20ac\n"));
+}
+
 TEST(TomlDocument, RefusesHostileNesting) {
   EXPECT_HAS(error_text([] { parse("a = " + std::string(100000, '[')); }), "nested deeper");
   std::string key = "a";

@@ -61,6 +61,9 @@ TEST(Chunks, BadOptionsAreErrors) {
   EXPECT_THROW(wrap(offload_options(Mode::Streamed, 1024, 1)), c10::Error);
   EXPECT_THROW(wrap(offload_options(Mode::Sequential).layer_pattern("layers\\.(\\d+")), c10::Error);
   EXPECT_THROW(wrap(offload_options(Mode::Sequential).layer_pattern("layers")), c10::Error);
+  // The standard library would run out of stack.
+  const std::string long_pattern = std::string(90000, 'a') + "(b)";
+  EXPECT_THROW(wrap(offload_options(Mode::Sequential).layer_pattern(long_pattern)), c10::Error);
 }
 
 TEST(Chunks, ErrorsSayWhatToDo) {

@@ -146,5 +146,18 @@ TEST(ResolveCheckpoint, NeverFollowsALatestThatIsDamaged) {
   EXPECT_TRUE(contains(error_of([&] { resolve_checkpoint(dir.path()); }), "no whole checkpoint"));
 }
 
+// Whoever copies or prints so deep a tree runs out of stack.
+TEST(CheckpointFault, TakesNoBottomlessJson) {
+  const TempDir dir;
+  CheckpointStore store(dir.path(), 3);
+  const auto checkpoint = store.save(1, writer("one"));
+  const std::string deep = std::string(300000, '[') + std::string(300000, ']');
+  write_text(checkpoint / "manifest.json", "{\"version\": 1, \"files\": {\"a\": " + deep + "}}");
+  EXPECT_EQ(checkpoint_fault(checkpoint), "its manifest.json is damaged");
+  write_text(checkpoint / "manifest.json",
+             "{\"version\": 1, \"files\": {}}" + std::string(2000000, ' '));
+  EXPECT_EQ(checkpoint_fault(checkpoint), "its manifest.json is damaged");
+}
+
 }  // namespace
 }  // namespace optim_offload::train

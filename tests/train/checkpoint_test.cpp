@@ -204,6 +204,21 @@ TEST_F(Resume, ASecondRunDoesNotPushOutTheFirstOnesCheckpoints) {
   EXPECT_NO_THROW(make(modes().front(), {ckpt("ckpt")}, dir_ / "ckpt"));
 }
 
+TEST_F(Resume, AFingerprintOfAnotherFormIsAnotherModel) {
+  save_steps(modes().front());
+  const auto saved = dir_ / "ckpt" / "step-00000006";
+  for (const std::string fingerprint :
+       {"5", "[]", "{\"shape\": 5}", "{\"shape\": {}, \"course\": 1}"}) {
+    write_text(saved / "state.json",
+               "{\"position\": {\"step\": 6, \"pieces\": 1, \"tokens\": 1}, \"fingerprint\": " +
+                   fingerprint + "}");
+    write_manifest(saved);
+    const auto text = error_of([&] { make(modes().front(), {}, saved); });
+    EXPECT_TRUE(contains(text, "is of another model or optimizer (")) << fingerprint;
+    EXPECT_TRUE(contains(text, "dim: null in the checkpoint")) << fingerprint;
+  }
+}
+
 TEST_F(Resume, DamagedFilesGiveErrors) {
   save_steps(modes().front());
   const auto saved = dir_ / "ckpt" / "step-00000006";

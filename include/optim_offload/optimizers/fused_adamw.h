@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "optim_offload/export.h"
+
 namespace optim_offload {
 
 /// AdamW on LibTorch's fused kernel: one launch for many tensors instead of a dozen for each.
@@ -21,7 +23,7 @@ namespace optim_offload {
 /// dense, a temporary copy of that one tensor is made. Sparse gradients, complex parameters and
 /// gradients of another dtype than their parameter's are errors, which step() reports before it
 /// changes anything of that group.
-class FusedAdamW : public torch::optim::Optimizer {
+class OPTIM_OFFLOAD_EXPORT FusedAdamW : public torch::optim::Optimizer {
  public:
   /// Throws `c10::Error` where a group's options are out of range, or are no AdamWOptions.
   explicit FusedAdamW(const std::vector<torch::optim::OptimizerParamGroup>& param_groups,

@@ -10,10 +10,13 @@
 #include <tuple>
 #include <vector>
 
+#include "optim_offload/export.h"
+
 namespace optim_offload {
 
 /// Options of one group of Muon. Names and defaults are those of Python's `torch.optim.Muon`.
-struct MuonOptions : public torch::optim::OptimizerCloneableOptions<MuonOptions> {
+struct OPTIM_OFFLOAD_EXPORT MuonOptions
+    : public torch::optim::OptimizerCloneableOptions<MuonOptions> {
   MuonOptions(double lr = 1e-3);  ///< The defaults, with this learning rate.
   TORCH_ARG(double, lr) = 1e-3;   ///< Learning rate, scaled as adjust_lr_fn says.
   /// Decoupled: the parameter shrinks by `lr * weight_decay` each step.
@@ -46,21 +49,24 @@ struct MuonOptions : public torch::optim::OptimizerCloneableOptions<MuonOptions>
  public:
   void serialize(torch::serialize::InputArchive& archive) override;         ///< Reads all.
   void serialize(torch::serialize::OutputArchive& archive) const override;  ///< Writes all.
-  friend bool operator==(const MuonOptions& lhs, const MuonOptions& rhs);   ///< All equal.
-  double get_lr() const override;                                           ///< For schedulers.
-  void set_lr(const double lr) override;                                    ///< For schedulers.
+  friend OPTIM_OFFLOAD_EXPORT bool operator==(const MuonOptions& lhs,
+                                              const MuonOptions& rhs);  ///< All equal.
+  double get_lr() const override;                                       ///< For schedulers.
+  void set_lr(const double lr) override;                                ///< For schedulers.
 };
 
 /// State of one parameter: `momentum_buffer` in Muon's groups, the other two in AdamW's.
-struct MuonParamState : public torch::optim::OptimizerCloneableParamState<MuonParamState> {
+struct OPTIM_OFFLOAD_EXPORT MuonParamState
+    : public torch::optim::OptimizerCloneableParamState<MuonParamState> {
   TORCH_ARG(torch::Tensor, momentum_buffer);  ///< Running mean of gradients.
   TORCH_ARG(torch::Tensor, exp_avg);          ///< AdamW's mean of gradients.
   TORCH_ARG(torch::Tensor, exp_avg_sq);       ///< AdamW's mean of their squares.
 
  public:
   void serialize(torch::serialize::InputArchive& archive) override;  ///< Reads what is there.
-  void serialize(torch::serialize::OutputArchive& archive) const override;       ///< Writes all.
-  friend bool operator==(const MuonParamState& lhs, const MuonParamState& rhs);  ///< Same values.
+  void serialize(torch::serialize::OutputArchive& archive) const override;  ///< Writes all.
+  friend OPTIM_OFFLOAD_EXPORT bool operator==(const MuonParamState& lhs,
+                                              const MuonParamState& rhs);  ///< Same values.
 };
 
 /// Muon (Keller Jordan, https://kellerjordan.github.io/posts/muon/): momentum whose update is made
@@ -70,7 +76,7 @@ struct MuonParamState : public torch::optim::OptimizerCloneableParamState<MuonPa
 ///
 /// For the 2-D matrices of hidden layers; other parameters go to groups marked `adamw(true)`.
 /// `muon_param_groups` makes both. Work is queued on the current stream.
-class Muon : public torch::optim::Optimizer {
+class OPTIM_OFFLOAD_EXPORT Muon : public torch::optim::Optimizer {
  public:
   /// Throws `c10::Error` where options are out of range or no MuonOptions, or a Muon group has a
   /// parameter that is not 2-D.
@@ -97,7 +103,7 @@ inline constexpr const char* kMuonExcludedNames =
 ///
 /// `adamw_options` are for the second group; without them it has `options` too, so that both share
 /// learning rate and weight decay.
-std::vector<torch::optim::OptimizerParamGroup> muon_param_groups(
+OPTIM_OFFLOAD_EXPORT std::vector<torch::optim::OptimizerParamGroup> muon_param_groups(
     const torch::OrderedDict<std::string, torch::Tensor>& named_parameters,
     const MuonOptions& options = {}, const std::optional<MuonOptions>& adamw_options = std::nullopt,
     const std::string& excluded_names = kMuonExcludedNames);

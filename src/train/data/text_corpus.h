@@ -49,7 +49,4 @@ class TextCorpus {
   std::vector<Span> held_out_;
 };
 
-/// Offset of the first byte that is not part of well-formed UTF-8, or -1.
-int64_t find_invalid_utf8(std::string_view text);
-
 }  // namespace optim_offload::train

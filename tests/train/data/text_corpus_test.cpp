@@ -1,5 +1,6 @@
 #include "train/data/text_corpus.h"
 
+#include "config/utf8.h"
 #include "train/support.h"
 
 namespace optim_offload::train {

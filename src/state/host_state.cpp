@@ -65,6 +65,14 @@ void reread(Member& member, const torch::optim::OptimizerParamState& object, boo
 
 }  // namespace
 
+void erase_empty(StateMap& map) {
+  std::vector<void*> empty;
+  for (const auto& [key, object] : map) {
+    if (object == nullptr) empty.push_back(key);
+  }
+  for (void* key : empty) map.erase(key);
+}
+
 memory::LockFor lock_for(c10::Device device) {
   return device.is_cuda() ? memory::LockFor::Cuda : memory::LockFor::Simulated;
 }

@@ -11,7 +11,7 @@ namespace {
 std::atomic<int> planned_site{-1};
 std::atomic<int64_t> planned_call{0};
 std::atomic<bool> planned_lasting{false};
-std::atomic<int64_t> calls{0};
+std::atomic<int64_t> seen{0};
 std::atomic<bool> faulty_links{false};
 
 bool is_of_link(int site) { return site >= static_cast<int>(FaultSite::MakeEvent); }
@@ -43,7 +43,7 @@ const char* to_string(FaultSite site) {
 }
 
 ScopedFault::ScopedFault(FaultSite site, int64_t nth, bool lasting) {
-  calls = 0;
+  seen = 0;
   planned_call = nth;
   planned_lasting = lasting;
   planned_site = static_cast<int>(site);
@@ -51,16 +51,17 @@ ScopedFault::ScopedFault(FaultSite site, int64_t nth, bool lasting) {
 
 ScopedFault::~ScopedFault() { planned_site = -1; }
 
-bool ScopedFault::hit() const { return calls >= planned_call; }
+int64_t ScopedFault::calls() const { return seen; }
+bool ScopedFault::hit() const { return seen >= planned_call; }
 
 bool fault_due(FaultSite site) {
   const int planned = planned_site;
   if (planned < 0) return false;
   if (planned == static_cast<int>(site)) {
-    const int64_t call = ++calls;
+    const int64_t call = ++seen;
     return planned_lasting ? call >= planned_call : call == planned_call;
   }
-  return planned_lasting && calls >= planned_call && is_of_link(static_cast<int>(site));
+  return planned_lasting && seen >= planned_call && is_of_link(static_cast<int>(site));
 }
 
 void throw_if_fault_due(FaultSite site) {

@@ -30,6 +30,8 @@ class ScopedFault {
   ScopedFault(const ScopedFault&) = delete;
   ScopedFault& operator=(const ScopedFault&) = delete;
 
+  /// Calls of the site so far.
+  int64_t calls() const;
   /// Whether the call came.
   bool hit() const;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <set>
 #include <utility>
 #include <vector>
@@ -125,14 +126,19 @@ void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of) {
       move.member->record.moved[move.index] = std::move(home);
     }
   } catch (...) {
-    finish();
+    const std::exception_ptr failure = std::current_exception();
+    try {
+      finish();
+    } catch (const std::exception&) {
+      // The first failure tells more.
+    }
     // What has no home stays where it is, and is read anew next time.
     for (const Move& move : list) {
       StateRecord& record = move.member->record;
       std::erase_if(record.moved, [](const StateTensor& t) { return t.home_storage == nullptr; });
       record.incomplete = true;
     }
-    throw;
+    std::rethrow_exception(failure);
   }
   finish();
 }

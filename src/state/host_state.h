@@ -14,8 +14,8 @@ namespace optim_offload::state {
 
 using StateMap = ska::flat_hash_map<void*, std::unique_ptr<torch::optim::OptimizerParamState>>;
 
-/// Takes out entries without an object. An optimizer that makes state by `auto& state = state_[key]`
-/// leaves one where it then throws, and LibTorch's save() would read through it.
+/// Takes out entries without an object. An optimizer that makes state by `auto& state =
+/// state_[key]` leaves one where it then throws, and LibTorch's save() would read through it.
 void erase_empty(StateMap& map);
 
 memory::LockFor lock_for(c10::Device device);

@@ -63,7 +63,9 @@ std::shared_ptr<torch::jit::CompilationUnit> shared_unit() {
 std::vector<WrittenValue> leaves(torch::serialize::OutputArchive& archive) {
   std::vector<WrittenValue> values;
   walk("", written_module(archive)._ivalue(),
-       [&](const std::string& name, const c10::IValue& value) { values.push_back({name, value}); });
+       [&](const std::string& name, const c10::IValue& value) {
+         values.push_back({name, value});
+       });
   return values;
 }
 
@@ -97,9 +99,8 @@ std::vector<FoundTensor> find_state_tensors(const torch::optim::OptimizerParamSt
   for (WrittenValue& written : written_values(state)) {
     if (!written.value.isTensor() || !written.value.toTensor().defined()) continue;
     at::Tensor tensor = std::move(written.value).toTensor();
-    const bool known = std::any_of(found.begin(), found.end(), [&](const FoundTensor& f) {
-      return f.tensor.is_same(tensor);
-    });
+    const bool known = std::any_of(found.begin(), found.end(),
+                                   [&](const FoundTensor& f) { return f.tensor.is_same(tensor); });
     if (!known) found.push_back({std::move(written.name), std::move(tensor)});
   }
   // What nobody but the archive held was made for it: numbers written as tensors, or copies.

@@ -42,20 +42,25 @@ void explain(c10::Error& error, const StepContext& context, const PieceSteps& st
   const bool begun = done < steps.size() && steps[done]->failed();
   if (done == context.plan.piece_count()) {
     error.add_context(where + "after its last piece; all parameters have been stepped; " + rest);
-  } else if (done == 0 && !begun) {
+    return;
+  }
+  if (done == 0 && !begun) {
     error.add_context(where + "before its first piece; nothing has changed");
+    return;
+  }
+  const std::string piece = "piece " + std::to_string(done + 1) + " of " +
+                            std::to_string(context.plan.piece_count()) + " (" +
+                            context.plan.piece(done).name + "); ";
+  if (begun) {
+    error.add_context(where + "in " + piece +
+                      "parameters of earlier pieces have been stepped, those of later ones have "
+                      "not; " +
+                      rest);
   } else {
-    const std::string piece = "piece " + std::to_string(done + 1) + " of " +
-                              std::to_string(context.plan.piece_count()) + " (" +
-                              context.plan.piece(done).name + "); ";
-    error.add_context(
-        where + (begun ? "in " + piece +
-                             "parameters of earlier pieces have been stepped, those of later ones "
-                             "have not; "
-                       : "before " + piece +
-                             "parameters of earlier pieces have been stepped, those of this one "
-                             "and later ones have not; ") +
-        rest);
+    error.add_context(where + "before " + piece +
+                      "parameters of earlier pieces have been stepped, those of this one and later "
+                      "ones have not; " +
+                      rest);
   }
 }
 

@@ -24,10 +24,11 @@ struct Outcome {
   at::Tensor loss;
 };
 
-/// Lets `base`, whose groups and state are empty, do a plain step on copies of the parameters, their
-/// gradients, the groups' options and the state, as they are before the wrapper's step. Nothing else
-/// changes: neither the originals nor the random generators. Needs the memory of those copies on the
-/// parameters' devices. A throw of the base comes through, with a line on what it means.
+/// Lets `base`, whose groups and state are empty, do a plain step on copies of the parameters,
+/// their gradients, the groups' options and the state, as they are before the wrapper's step.
+/// Nothing else changes: neither the originals nor the random generators. Needs the memory of those
+/// copies on the parameters' devices. A throw of the base comes through, with a line on what it
+/// means.
 Outcome plain_step(torch::optim::Optimizer& base, const state::Registry& registry,
                    const Groups& groups, const state::StateMap& states,
                    const torch::optim::Optimizer::LossClosure& closure);

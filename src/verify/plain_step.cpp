@@ -94,10 +94,11 @@ std::unique_ptr<torch::optim::OptimizerParamState> copy_state(
       return f.tensor.is_same(v.value.toTensor());
     });
     // A single number that no tensor of the state holds was made for the archive.
-    OFFLOAD_CHECK(known || v.value.toTensor().numel() <= 1,
-                  "verify cannot copy a state whose serialize() writes a copy of its tensor (class ",
-                  c10::demangle(typeid(object).name()), ", ", v.name,
-                  "); write the tensor itself, or set verify(0)");
+    OFFLOAD_CHECK(
+        known || v.value.toTensor().numel() <= 1,
+        "verify cannot copy a state whose serialize() writes a copy of its tensor (class ",
+        c10::demangle(typeid(object).name()), ", ", v.name,
+        "); write the tensor itself, or set verify(0)");
   }
   for (const state::FoundTensor& f : found) {
     c10::Device device = f.tensor.device();

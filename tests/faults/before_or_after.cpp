@@ -115,14 +115,16 @@ void StepStart::expect_kept(const Twins& twins, const std::string& error, bool t
   const bool everything = error.find("all parameters have been stepped") != std::string::npos;
   std::smatch piece;
   const bool before_piece = std::regex_search(
-      error, piece, std::regex(R"(failed before piece \d+ of \d+ \((\S+?)( tile (\d+) of \d+)?( and \d+ more)?\))"));
+      error, piece,
+      std::regex(
+          R"(failed before piece \d+ of \d+ \((\S+?)( tile (\d+) of \d+)?( and \d+ more)?\))"));
   const auto& items = twins.wrapped_model.parameters;
   for (size_t p = 0; p < items.size(); ++p) {
     const auto& name = items[p].key();
     const auto& value = items[p].value();
     const int64_t numel = value.numel();
-    const int64_t stepped = boundary(
-        ages(model_.parameters[name], twins.plain_model.parameters[name], value));
+    const int64_t stepped =
+        boundary(ages(model_.parameters[name], twins.plain_model.parameters[name], value));
     ASSERT_GE(stepped, 0) << name << " is neither before nor after the step\n" << error;
     ASSERT_TRUE(tiles || stepped == 0 || stepped == numel) << name << " in part\n" << error;
     ASSERT_TRUE(!nothing || stepped == 0) << name << " has moved on\n" << error;
@@ -134,8 +136,8 @@ void StepStart::expect_kept(const Twins& twins, const std::string& error, bool t
         ASSERT_EQ(stepped, 0) << name << "\n" << error;
       }
     }
-    ASSERT_NO_FATAL_FAILURE(expect_state(snapshot_.state[0][p], after.state[0][p],
-                                         is.state[0][p], stepped, numel, name))
+    ASSERT_NO_FATAL_FAILURE(expect_state(snapshot_.state[0][p], after.state[0][p], is.state[0][p],
+                                         stepped, numel, name))
         << error;
   }
 }

@@ -9,11 +9,10 @@
 namespace optim_offload::testing {
 namespace {
 
-constexpr FaultSite kStepSites[] = {FaultSite::HostMemory,  FaultSite::PageLock,
-                                    FaultSite::SlotMemory,  FaultSite::MakeEvent,
-                                    FaultSite::CopyUp,      FaultSite::CopyDown,
-                                    FaultSite::RecordEvent, FaultSite::LaneWait,
-                                    FaultSite::HostWait};
+constexpr FaultSite kStepSites[] = {
+    FaultSite::HostMemory,  FaultSite::PageLock, FaultSite::SlotMemory,
+    FaultSite::MakeEvent,   FaultSite::CopyUp,   FaultSite::CopyDown,
+    FaultSite::RecordEvent, FaultSite::LaneWait, FaultSite::HostWait};
 
 /// The words by which a message names the call that failed.
 std::string words(FaultSite site) {
@@ -58,9 +57,9 @@ bool is_made(FaultSite site, Mode mode, int earlier_steps, bool has_state) {
 void fail_each(const TestDevice& device, const Recipe& recipe, Mode mode, FaultSite site,
                int earlier_steps, int& failed) {
   for (int64_t nth = 1;; ++nth) {
-    SCOPED_TRACE(::testing::Message() << recipe.name << ", " << to_string(mode) << ", after "
-                                      << earlier_steps << " steps, " << to_string(site) << " number "
-                                      << nth);
+    SCOPED_TRACE(::testing::Message()
+                 << recipe.name << ", " << to_string(mode) << ", after " << earlier_steps
+                 << " steps, " << to_string(site) << " number " << nth);
     Twins twins(device, small_decoder(1), recipe,
                 offload_options(mode, 2048, 2).pin_memory(PinMemory::Required));
     twins.steps(earlier_steps);

@@ -1,6 +1,7 @@
 #include "optim_offload/cpu_offload_optimizer.h"
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include <ATen/core/grad_mode.h>
@@ -10,6 +11,7 @@
 #include "optimizers/add_group.h"
 #include "state/loan.h"
 #include "step/modes.h"
+#include "verify/outcome.h"
 
 namespace optim_offload {
 namespace {
@@ -27,6 +29,8 @@ void check(const torch::optim::Optimizer* base, const OffloadOptions& options) {
                 options.piece_bytes(), "); give at least ", kSmallestPiece, ", better some MiB");
   OFFLOAD_CHECK(options.slots() >= 2, "slots are too few (", options.slots(),
                 "); give at least 2, better 3");
+  OFFLOAD_CHECK(options.verify() >= 0, "verify is negative (", options.verify(),
+                "); give the number of steps to compare, or 0");
   OFFLOAD_CHECK(!options.chunked() || !optimizer_traits(*base).couples_parameters,
                 "this optimizer couples its parameters, so it cannot be stepped in pieces (",
                 c10::demangle(typeid(*base).name()),
@@ -56,25 +60,53 @@ CPUOffloadOptimizer::Impl& CPUOffloadOptimizer::impl() const {
   return *impl_;
 }
 
+namespace {
+
+/// A closure for a base whose step is verified: gives the loss of the user's, once.
+torch::optim::Optimizer::LossClosure once(const torch::Tensor& loss) {
+  return [loss, calls = 0]() mutable {
+    OFFLOAD_CHECK(++calls == 1, "the optimizer evaluates the closure more than once in a step (",
+                  calls, " times), which verify cannot follow; set verify(0)");
+    return loss;
+  };
+}
+
+}  // namespace
+
 torch::Tensor CPUOffloadOptimizer::step(LossClosure closure) {
   Impl& self = impl();
-  const bool chunked = self.options.chunked();
+  const bool verifies = self.stats.steps < self.options.verify();
+  const bool closure_first = self.options.chunked() || verifies;
   LossClosure base_closure = closure;
-  if (chunked && closure != nullptr) {
+  torch::Tensor loss;
+  if (closure_first && closure != nullptr) {
     const at::AutoGradMode grad(true);
-    torch::Tensor loss = closure();
+    loss = closure();
     base_closure = [loss] { return loss; };
   }
-  const auto begun = std::chrono::steady_clock::now();
+  auto begun = std::chrono::steady_clock::now();
   self.registry.refresh(param_groups_);
   self.settle(state_);
-  self.plan.update(self.registry, param_groups_, closure != nullptr && !chunked);
-
-  state::Loan loan(*this, *self.base);
-  if (!chunked && closure != nullptr) {
-    base_closure = [&loan, closure] { return loan.call(closure); };
+  std::optional<verify::Outcome> expected;
+  if (verifies) {
+    expected = verify::plain_step(*self.base, self.registry, param_groups_, state_,
+                                  closure == nullptr ? nullptr : once(loss));
+    begun = std::chrono::steady_clock::now();
   }
-  return self.run(std::move(base_closure), begun);
+  self.plan.update(self.registry, param_groups_, closure != nullptr && !closure_first);
+
+  torch::Tensor result;
+  {
+    state::Loan loan(*this, *self.base);
+    if (!closure_first && closure != nullptr) {
+      base_closure = [&loan, closure] { return loan.call(closure); };
+    }
+    result = self.run(std::move(base_closure), begun);
+  }
+  if (expected) {
+    verify::check_same(*expected, self.registry, param_groups_, state_, result, self.stats.steps);
+  }
+  return result;
 }
 
 void CPUOffloadOptimizer::add_param_group(const torch::optim::OptimizerParamGroup& param_group) {

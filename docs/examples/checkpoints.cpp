@@ -1,7 +1,9 @@
 // Regions of docs/checkpoints.md and docs/errors.md.
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <memory>
+#include <stdexcept>
 
 #include <c10/util/Exception.h>
 #include <torch/optim/adamw.h>
@@ -38,6 +40,18 @@ void saving(const std::string& folder) {
   torch::save(optimizer, folder + "/optimizer.pt.new");
   fs::rename(folder + "/optimizer.pt.new", folder + "/optimizer.pt");
   // [save]
+
+  // [save-safely]
+  torch::serialize::OutputArchive archive;
+  optimizer.save(archive);
+  std::ofstream file(folder + "/optimizer.pt.new", std::ios::binary);
+  archive.save_to([&](const void* data, size_t bytes) {
+    file.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+    return bytes;  // a failure is seen below
+  });
+  file.close();
+  if (!file) throw std::runtime_error("the checkpoint was not written: is the disk full?");
+  // [save-safely]
 
   CPUOffloadOptimizer wrapped(make_base(model), model->named_parameters());
   // [load]

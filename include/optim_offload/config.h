@@ -32,6 +32,7 @@ namespace optim_offload {
 ///     optim_cpu_offload_piece_mib = 40
 ///     optim_cpu_offload_slots = 3
 ///     optim_cpu_offload_layer_pattern = 'layers\.(\d+)\.'
+///     optim_cpu_offload_verify = 0        # compare so many steps with the plain optimizer
 ///
 ///     [trainer.optim]
 ///     type = "adamw"                      # sgd adam adamw fused_adamw rmsprop adagrad muon lbfgs

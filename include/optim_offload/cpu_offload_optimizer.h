@@ -55,6 +55,9 @@ class OPTIM_OFFLOAD_EXPORT CPUOffloadOptimizer : public torch::optim::Optimizer 
   /// On a throw (closure, base, out of memory) groups, options and state are back in place and no
   /// copy is in flight; parameters whose piece was already stepped have moved on, and the message
   /// says which (of a `c10::Error`; other exceptions pass as they are).
+  ///
+  /// The first `verify` steps are compared with the plain optimizer's; a difference throws after
+  /// the step is done. In these the closure is called once, first, in all modes.
   torch::Tensor step(LossClosure closure = nullptr) override;
 
   /// As `Optimizer::add_param_group`, but keeps options of types that LibTorch does not know.

@@ -42,6 +42,16 @@ struct OPTIM_OFFLOAD_EXPORT OffloadOptions {
   /// Device buffers of piece size that the streamed step uses in turn. Two leave the link idle at
   /// times; more than four only cost memory. At least 2.
   TORCH_ARG(int64_t, slots) = 3;
+
+  /// Compare the first so many steps with the plain optimizer's: each is first done by the base as
+  /// it would be without offloading, on copies of weights, gradients, options and state, then by
+  /// the wrapper, and the results are compared bit by bit. A difference is a `c10::Error` that
+  /// names the parameter, the tensor, the element and both values. 0 compares none.
+  ///
+  /// Such a step takes at least twice as long, needs room on the device for all state and a second
+  /// copy of weights and gradients while the base steps, and host memory (pageable) for a second
+  /// copy of weights and state. The base may evaluate a closure only once.
+  TORCH_ARG(int64_t, verify) = 0;
 };
 
 }  // namespace optim_offload

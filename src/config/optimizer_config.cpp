@@ -19,6 +19,7 @@ constexpr const char* kPinMemory = "optim_cpu_offload_pin_memory";
 constexpr const char* kPieceMib = "optim_cpu_offload_piece_mib";
 constexpr const char* kSlots = "optim_cpu_offload_slots";
 constexpr const char* kLayerPattern = "optim_cpu_offload_layer_pattern";
+constexpr const char* kVerify = "optim_cpu_offload_verify";
 
 PinMemory read_pin_memory(TomlTable& model) {
   const TomlNode* node = model.find(kPinMemory);
@@ -65,6 +66,7 @@ std::optional<OffloadOptions> read_offload(TomlTable model) {
   options.piece_bytes(std::llround(mib * kMib));
   options.slots(model.get_int(kSlots, options.slots(), between<int64_t>(2, 64)));
   options.layer_pattern(read_layer_pattern(model));
+  options.verify(model.get_int(kVerify, options.verify(), at_least<int64_t>(0)));
   model.reject_unknown_keys(kPrefix);
 
   if (chunked && !offload) {
@@ -95,6 +97,11 @@ OptimizerConfig read_optimizer_config(const TomlDocument& document) {
     model.fail(kChunked,
                "does not go with trainer.optim.type = \"lbfgs\", whose parameters depend on each "
                "other; set it to false (all at once works), or choose another type");
+  }
+  if (config.type == "lbfgs" && config.offload && config.offload->verify() > 0) {
+    model.fail(kVerify,
+               "does not go with trainer.optim.type = \"lbfgs\", which evaluates its closure more "
+               "than once in a step; set it to 0, or choose another type");
   }
   return config;
 }

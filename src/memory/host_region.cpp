@@ -14,6 +14,7 @@
 
 #include "align.h"
 #include "error.h"
+#include "fault.h"
 
 namespace optim_offload::memory {
 namespace {
@@ -49,6 +50,14 @@ void touch(std::byte* data, size_t size) {
   }
 }
 
+void* map_pages(size_t bytes) {
+  if (fault_due(FaultSite::HostMemory)) {
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 std::string memlock_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return "unknown";
@@ -61,8 +70,7 @@ HostRegion::HostRegion(size_t bytes, LockFor lock_for, PinMemory pin)
     : size_(align_up(bytes, page_size())),
       lock_for_(pin == PinMemory::Off ? LockFor::Nobody : lock_for) {
   // One page more than is used or locked, so that two regions never touch and no copy spans both.
-  void* mapped = mmap(nullptr, size_ + page_size(), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* mapped = map_pages(size_ + page_size());
   OFFLOAD_CHECK(mapped != MAP_FAILED, "no host memory for optimizer state (", size_,
                 " bytes: ", std::strerror(errno), "); free memory or raise the limit (ulimit -v)");
   data_ = static_cast<std::byte*>(mapped);

@@ -1,9 +1,15 @@
 #include "memory/page_lock.h"
 
+#include "fault.h"
+
 namespace optim_offload::memory {
 
 bool lock_pages(LockFor lock_for, [[maybe_unused]] void* data, [[maybe_unused]] size_t bytes,
                 std::string& why) {
+  if (fault_due(FaultSite::PageLock)) {
+    why = "refused on purpose, in a test";
+    return false;
+  }
   switch (lock_for) {
     case LockFor::Nobody:
       break;

@@ -8,6 +8,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "fault.h"
 #include "transfer/simulated_device.h"
 
 namespace optim_offload::memory {
@@ -42,6 +43,8 @@ void Slots::acquire() {
   c10::Allocator* allocator = c10::GetAllocator(device_.type());
   try {
     for (auto& storage : storages_) {
+      TORCH_CHECK_WITH(OutOfMemoryError, !fault_due(FaultSite::SlotMemory),
+                       "out of memory on purpose, in a test (", storage.nbytes(), " bytes)");
       storage.set_data_ptr_noswap(allocator->allocate(storage.nbytes()));
       poison(storage);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <set>
 #include <utility>
 #include <vector>
@@ -65,6 +66,14 @@ void reread(Member& member, const torch::optim::OptimizerParamState& object, boo
 
 }  // namespace
 
+void erase_empty(StateMap& map) {
+  std::vector<void*> empty;
+  for (const auto& [key, object] : map) {
+    if (object == nullptr) empty.push_back(key);
+  }
+  for (void* key : empty) map.erase(key);
+}
+
 memory::LockFor lock_for(c10::Device device) {
   return device.is_cuda() ? memory::LockFor::Cuda : memory::LockFor::Simulated;
 }
@@ -117,14 +126,19 @@ void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of) {
       move.member->record.moved[move.index] = std::move(home);
     }
   } catch (...) {
-    finish();
+    const std::exception_ptr failure = std::current_exception();
+    try {
+      finish();
+    } catch (const std::exception&) {
+      // The first failure tells more.
+    }
     // What has no home stays where it is, and is read anew next time.
     for (const Move& move : list) {
       StateRecord& record = move.member->record;
       std::erase_if(record.moved, [](const StateTensor& t) { return t.home_storage == nullptr; });
       record.incomplete = true;
     }
-    throw;
+    std::rethrow_exception(failure);
   }
   finish();
 }

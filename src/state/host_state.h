@@ -14,6 +14,10 @@ namespace optim_offload::state {
 
 using StateMap = ska::flat_hash_map<void*, std::unique_ptr<torch::optim::OptimizerParamState>>;
 
+/// Takes out entries without an object. An optimizer that makes state by `auto& state =
+/// state_[key]` leaves one where it then throws, and LibTorch's save() would read through it.
+void erase_empty(StateMap& map);
+
 memory::LockFor lock_for(c10::Device device);
 
 /// Brings state home between steps: what is there when an optimizer is wrapped, what load() read,

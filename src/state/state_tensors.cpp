@@ -59,29 +59,49 @@ std::shared_ptr<torch::jit::CompilationUnit> shared_unit() {
   return unit;
 }
 
+/// All leaves of what was written.
+std::vector<WrittenValue> leaves(torch::serialize::OutputArchive& archive) {
+  std::vector<WrittenValue> values;
+  walk("", written_module(archive)._ivalue(),
+       [&](const std::string& name, const c10::IValue& value) {
+         values.push_back({name, value});
+       });
+  return values;
+}
+
 }  // namespace
+
+std::vector<WrittenValue> written_values(const torch::optim::OptimizerParamState& state) {
+  torch::serialize::OutputArchive archive(shared_unit());
+  try {
+    state.serialize(archive);
+  } catch (const c10::Error& error) {
+    OFFLOAD_CHECK(false, "the tensors of an optimizer state cannot be found (class ",
+                  c10::demangle(typeid(state).name()), ": ", error.what_without_backtrace(),
+                  "); override serialize(OutputArchive&) const in that class and write every "
+                  "tensor that it holds");
+  }
+  return leaves(archive);
+}
+
+std::vector<WrittenValue> written_values(const torch::optim::OptimizerOptions& options) {
+  torch::serialize::OutputArchive archive(shared_unit());
+  try {
+    options.serialize(archive);
+  } catch (const c10::Error&) {
+    return {};
+  }
+  return leaves(archive);
+}
 
 std::vector<FoundTensor> find_state_tensors(const torch::optim::OptimizerParamState& state) {
   std::vector<FoundTensor> found;
-  {
-    torch::serialize::OutputArchive archive(shared_unit());
-    try {
-      state.serialize(archive);
-    } catch (const c10::Error& error) {
-      OFFLOAD_CHECK(false, "the tensors of an optimizer state cannot be found (class ",
-                    c10::demangle(typeid(state).name()), ": ", error.what_without_backtrace(),
-                    "); override serialize(OutputArchive&) const in that class and write every "
-                    "tensor that it holds");
-    }
-    walk("", written_module(archive)._ivalue(),
-         [&](const std::string& name, const c10::IValue& value) {
-           if (!value.isTensor() || !value.toTensor().defined()) return;
-           const at::Tensor& tensor = value.toTensor();
-           const bool known = std::any_of(found.begin(), found.end(), [&](const FoundTensor& f) {
-             return f.tensor.is_same(tensor);
-           });
-           if (!known) found.push_back({name, tensor});
-         });
+  for (WrittenValue& written : written_values(state)) {
+    if (!written.value.isTensor() || !written.value.toTensor().defined()) continue;
+    at::Tensor tensor = std::move(written.value).toTensor();
+    const bool known = std::any_of(found.begin(), found.end(),
+                                   [&](const FoundTensor& f) { return f.tensor.is_same(tensor); });
+    if (!known) found.push_back({std::move(written.name), std::move(tensor)});
   }
   // What nobody but the archive held was made for it: numbers written as tensors, or copies.
   std::erase_if(found, [&](const FoundTensor& f) {
@@ -98,18 +118,11 @@ std::vector<FoundTensor> find_state_tensors(const torch::optim::OptimizerParamSt
 }
 
 std::string describe_options(const torch::optim::OptimizerOptions& options) {
-  torch::serialize::OutputArchive archive(shared_unit());
-  try {
-    options.serialize(archive);
-  } catch (const c10::Error&) {
-    return {};
-  }
   std::ostringstream text;
   text.precision(17);
-  walk("", written_module(archive)._ivalue(),
-       [&](const std::string& name, const c10::IValue& value) {
-         text << name << '=' << value << ';';
-       });
+  for (const WrittenValue& written : written_values(options)) {
+    text << written.name << '=' << written.value << ';';
+  }
   return text.str();
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 #include <torch/optim/optimizer.h>
 
 namespace optim_offload::state {
@@ -20,6 +21,18 @@ struct FoundTensor {
 /// Works through `state.serialize(OutputArchive&)`. Throws where the class does not implement it,
 /// naming the class and what to implement.
 std::vector<FoundTensor> find_state_tensors(const torch::optim::OptimizerParamState& state);
+
+/// A number, text or tensor that serialize() wrote.
+struct WrittenValue {
+  std::string name;
+  c10::IValue value;  ///< A tensor is the very one that was written.
+};
+
+/// All that `state` writes, in order. Throws as find_state_tensors() does.
+std::vector<WrittenValue> written_values(const torch::optim::OptimizerParamState& state);
+
+/// All that `options` would save, in order; empty where the class does not implement serialize().
+std::vector<WrittenValue> written_values(const torch::optim::OptimizerOptions& options);
 
 /// What `options` would save, as text that differs when any value does; empty where the class
 /// does not implement serialize().

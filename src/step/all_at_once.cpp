@@ -1,5 +1,7 @@
 #include <exception>
+#include <string>
 
+#include "error.h"
 #include "step/modes.h"
 
 namespace optim_offload::step {
@@ -15,6 +17,9 @@ struct LaneSteps {
   size_t entered = 0;  ///< Steps whose state is on the device.
 };
 
+/// How far the base got.
+enum class Call { Before, Inside, After };
+
 void upload(LaneSteps& lane) {
   for (const auto& step : lane.steps) {
     if (lane.lane->link != nullptr) {
@@ -25,24 +30,44 @@ void upload(LaneSteps& lane) {
   }
 }
 
+/// Does `work`; keeps the first failure of many.
+template <typename Work>
+void attempt(std::exception_ptr& failure, const Work& work) {
+  try {
+    work();
+  } catch (...) {
+    if (failure == nullptr) failure = std::current_exception();
+  }
+}
+
 /// Brings home what every entered piece left on the device, also where one of them cannot be
-/// collected; gives the first failure.
-std::exception_ptr download(LaneSteps& lane) {
-  std::exception_ptr failure;
-  const auto attempt = [&](const auto& work) {
-    try {
-      work();
-    } catch (...) {
-      if (failure == nullptr) failure = std::current_exception();
-    }
-  };
+/// collected.
+void download(LaneSteps& lane, std::exception_ptr& failure) {
   for (size_t i = 0; i < lane.entered; ++i) {
     PieceStep& step = *lane.steps[i];
-    attempt([&] { step.collect(); });
-    if (lane.lane->link == nullptr) continue;
-    attempt([&] { lane.lane->link->copy(Lane::Compute, Direction::ToHost, step.downloads()); });
+    attempt(failure, [&] { step.collect(); });
+    attempt(failure, [&] {
+      if (lane.lane->link != nullptr)
+        lane.lane->link->copy(Lane::Compute, Direction::ToHost, step.downloads());
+      step.downloads_queued();
+    });
   }
-  return failure;
+}
+
+/// The base's own error is enough where it threw and all is home.
+void explain_call(c10::Error& error, Call call, bool state_is_home) {
+  const std::string where = "[optim_offload] step() failed ";
+  if (call == Call::Before) {
+    error.add_context(where + "before the optimizer was called; nothing has changed");
+  } else if (!state_is_home) {
+    error.add_context(where +
+                      "and state could not be brought home: resume from a checkpoint; groups and "
+                      "options are in place");
+  } else if (call == Call::After) {
+    error.add_context(where +
+                      "after the optimizer's own step; all parameters have been stepped; groups, "
+                      "options and state are in place");
+  }
 }
 
 }  // namespace
@@ -50,7 +75,8 @@ std::exception_ptr download(LaneSteps& lane) {
 void step_all_at_once(StepContext& context, StepPlan& plan) {
   std::vector<LaneSteps> lanes;
   std::exception_ptr failure;
-  try {
+  Call call = Call::Before;
+  attempt(failure, [&] {
     for (const auto& lane : plan.lanes()) {
       lanes.push_back({lane.get(), std::make_unique<SlotLease>(context, *lane), {}});
       for (BoundPiece& piece : lane->pieces) {
@@ -58,22 +84,29 @@ void step_all_at_once(StepContext& context, StepPlan& plan) {
       }
     }
     for (LaneSteps& lane : lanes) upload(lane);
+    call = Call::Inside;
     context.result = context.base.step(context.closure);
-  } catch (...) {
-    failure = std::current_exception();
-  }
+    call = Call::After;
+  });
+  if (call == Call::Inside) state::erase_empty(context.states());
   // Also after a throw: as with the plain optimizer, what the base did before it is kept.
-  for (LaneSteps& lane : lanes) {
-    const std::exception_ptr later = download(lane);
-    if (failure == nullptr) failure = later;
-  }
+  for (LaneSteps& lane : lanes) download(lane, failure);
   context.clock.queued = StepClock::Clock::now();
+  for (LaneSteps& lane : lanes) {
+    attempt(failure, [&] {
+      if (lane.lane->link != nullptr) lane.lane->link->synchronize(Lane::Compute);
+    });
+  }
   if (failure != nullptr) {
-    for (LaneSteps& lane : lanes) rescue(context, *lane.lane, {});
-    std::rethrow_exception(failure);
+    for (LaneSteps& lane : lanes) rescue(context, *lane.lane, lane.steps);
+    try {
+      std::rethrow_exception(failure);
+    } catch (c10::Error& error) {
+      explain_call(error, call, context.state_is_home);
+      throw;
+    }
   }
   for (LaneSteps& lane : lanes) {
-    if (lane.lane->link != nullptr) lane.lane->link->synchronize(Lane::Compute);
     for (const auto& step : lane.steps) step->retire();
   }
 }

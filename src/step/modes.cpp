@@ -22,25 +22,46 @@ void rescue(StepContext& context, DeviceLane& lane, const PieceSteps& steps) noe
   } catch (const std::exception& error) {
     TORCH_WARN("[optim_offload] state of a failed piece could not be copied home (", error.what(),
                "); the device is likely lost: end the process and resume from a checkpoint");
+    context.state_is_home = false;
   }
   for (const state::Member& member : context.registry.members()) {
     for (const state::StateTensor& tensor : member.record.moved) tensor.go_home();
   }
 }
 
-void explain(c10::Error& error, const StepPlan& plan, const PieceSteps& steps) {
-  if (steps.empty()) {
-    error.add_context("[optim_offload] step() failed before its first piece; nothing has changed");
+void explain(c10::Error& error, const StepContext& context, const PieceSteps& steps) {
+  const std::string where = "[optim_offload] step() failed ";
+  const std::string rest =
+      context.state_is_home
+          ? "groups, options and state are in place"
+          : "groups and options are in place, but state could not be brought home: resume from a "
+            "checkpoint";
+  // Pieces are stepped in their order, so that those done are the first.
+  const auto done = static_cast<size_t>(
+      std::count_if(steps.begin(), steps.end(), [](const auto& step) { return step->done(); }));
+  const bool begun = done < steps.size() && steps[done]->failed();
+  if (done == context.plan.piece_count()) {
+    error.add_context(where + "after its last piece; all parameters have been stepped; " + rest);
     return;
   }
-  const auto failed =
-      std::find_if(steps.begin(), steps.end(), [](const auto& step) { return step->failed(); });
-  const BoundPiece& piece = (failed == steps.end() ? steps.back() : *failed)->piece();
-  error.add_context(
-      "[optim_offload] step() failed in piece " + std::to_string(piece.index + 1) + " of " +
-      std::to_string(plan.piece_count()) + " (" + piece.name +
-      "); parameters of earlier pieces have been stepped, those of later ones have not; "
-      "groups, options and state are in place");
+  if (done == 0 && !begun) {
+    error.add_context(where + "before its first piece; nothing has changed");
+    return;
+  }
+  const std::string piece = "piece " + std::to_string(done + 1) + " of " +
+                            std::to_string(context.plan.piece_count()) + " (" +
+                            context.plan.piece(done).name + "); ";
+  if (begun) {
+    error.add_context(where + "in " + piece +
+                      "parameters of earlier pieces have been stepped, those of later ones have "
+                      "not; " +
+                      rest);
+  } else {
+    error.add_context(where + "before " + piece +
+                      "parameters of earlier pieces have been stepped, those of this one and later "
+                      "ones have not; " +
+                      rest);
+  }
 }
 
 }  // namespace optim_offload::step

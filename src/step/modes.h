@@ -63,11 +63,12 @@ using PieceSteps = std::vector<std::unique_ptr<PieceStep>>;
 void step_lane_in_order(StepContext& context, DeviceLane& lane, state::GroupOptions& options,
                         PieceSteps& steps);
 
-/// After a throw, with no copy of other pieces in flight: brings home what a failed piece left on
-/// the device, and points every state tensor home. Never throws.
+/// After a throw, with no copy of other pieces in flight: brings home what failed pieces left on
+/// the device, and points every state tensor home. Never throws; where the device refuses,
+/// `state_is_home` of the context becomes false.
 void rescue(StepContext& context, DeviceLane& lane, const PieceSteps& steps) noexcept;
 
-/// Adds to `error` which pieces have moved on; `steps` are those begun, in order.
-void explain(c10::Error& error, const StepPlan& plan, const PieceSteps& steps);
+/// Adds to `error` which pieces have moved on; `steps` are those made so far, in order.
+void explain(c10::Error& error, const StepContext& context, const PieceSteps& steps);
 
 }  // namespace optim_offload::step

@@ -47,6 +47,7 @@ void PieceStep::swap_params() {
 }
 
 void PieceStep::enter() {
+  progress_ = Progress::Begun;  // until all is queued
   for (const BoundView& view : piece_.views) {
     const auto& record = context_.registry.members()[view.member].record;
     state::point_at(record.moved[view.tensor].handle, view.device);
@@ -54,7 +55,6 @@ void PieceStep::enter() {
 }
 
 std::span<const transfer::Copy> PieceStep::compute() {
-  failed_ = true;  // until all is queued
   if (options_ != nullptr) options_->before_piece(piece_.index);
   enter();
   if (piece_.is_tile()) enter_tile();
@@ -90,6 +90,7 @@ void PieceStep::step_base() {
     context_.result = context_.base.step(context_.closure);
   } catch (...) {
     swap_params();
+    state::erase_empty(context_.states());
     throw;
   }
   swap_params();

@@ -24,7 +24,7 @@ class PieceStep final : public transfer::PieceJob {
   const char* name() const override { return piece_.name.c_str(); }
   std::span<const transfer::Copy> uploads() const override { return uploads_; }
   std::span<const transfer::Copy> compute() override;
-  void downloads_queued() override { failed_ = false; }
+  void downloads_queued() override { progress_ = Progress::Done; }
   bool holds_memory() const override { return !kept_storages_.empty(); }
   void retire() override;
 
@@ -37,10 +37,14 @@ class PieceStep final : public transfer::PieceJob {
 
   /// Whether the piece was begun, but its copies home were not queued: then they still have to be
   /// made, so that state goes with the weights that the base has changed.
-  bool failed() const { return failed_; }
+  bool failed() const { return progress_ == Progress::Begun; }
+  /// Whether the piece was stepped and its copies home were queued.
+  bool done() const { return progress_ == Progress::Done; }
   std::span<const transfer::Copy> downloads() const { return downloads_; }
 
  private:
+  enum class Progress { Waiting, Begun, Done };
+
   void step_base();
   void collect_after_throw() noexcept;
   void swap_params();
@@ -67,7 +71,7 @@ class PieceStep final : public transfer::PieceJob {
   std::vector<c10::Storage> kept_storages_;  // device memory of downloads from outside the slot
   std::vector<at::Tensor> kept_homes_;       // host memory that downloads still write
   size_t kept_bytes_ = 0;
-  bool failed_ = false;
+  Progress progress_ = Progress::Waiting;
 };
 
 }  // namespace optim_offload::step

@@ -35,7 +35,7 @@ void step_sequential(StepContext& context, StepPlan& plan) {
   try {
     for (const auto& lane : plan.lanes()) step_lane_in_order(context, *lane, options, steps);
   } catch (c10::Error& error) {
-    explain(error, plan, steps);
+    explain(error, context, steps);
     throw;
   }
 }

@@ -61,7 +61,8 @@ struct StepContext {
   size_t peak_held_bytes = 0;
   size_t h2d_bytes = 0;
   size_t d2h_bytes = 0;
-  size_t slot_bytes = 0;  ///< Of all slots that were given memory.
+  size_t slot_bytes = 0;      ///< Of all slots that were given memory.
+  bool state_is_home = true;  ///< False where a failed step could not bring it home.
   StepClock clock{};
 
   state::StateMap& states() const { return base.state(); }

@@ -33,6 +33,12 @@ DeviceLane& StepPlan::lane(c10::Device device) {
   return *lanes_.back();
 }
 
+const BoundPiece& StepPlan::piece(size_t index) const {
+  auto lane = lanes_.begin();
+  for (; index >= (*lane)->pieces.size(); ++lane) index -= (*lane)->pieces.size();
+  return (*lane)->pieces[index];
+}
+
 std::vector<StepPlan::Signature> StepPlan::sign(const state::Registry& registry,
                                                 bool all_gradients) const {
   std::vector<Signature> signature;

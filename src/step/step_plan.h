@@ -32,6 +32,9 @@ class StepPlan {
   size_t largest_piece_bytes() const { return largest_bytes_; }
   const std::string& oversize_piece() const { return oversize_; }
 
+  /// The piece that is stepped as number `index`, from 0.
+  const BoundPiece& piece(size_t index) const;
+
   /// Members in the order in which they are stepped.
   const std::vector<size_t>& order() const { return order_; }
 

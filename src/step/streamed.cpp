@@ -49,13 +49,14 @@ void step_streamed(StepContext& context, StepPlan& plan, size_t slots) {
     for (const auto& stream : streams) stream->lane.pipeline->finish();
   } catch (...) {
     for (const auto& stream : streams) {
-      if (stream->lane.pipeline != nullptr) stream->lane.pipeline->abort();
+      if (stream->lane.pipeline != nullptr && !stream->lane.pipeline->abort())
+        context.state_is_home = false;
       rescue(context, stream->lane, steps);
     }
     try {
       throw;
     } catch (c10::Error& error) {
-      explain(error, plan, steps);
+      explain(error, context, steps);
       throw;
     }
   }

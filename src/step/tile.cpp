@@ -67,7 +67,7 @@ void PieceStep::collect_tile() {
   const state::Member& member = context_.member(piece_.tile());
   auto& states = context_.states();
   const auto entry = states.find(piece_.alias().unsafeGetTensorImpl());
-  if (entry != states.end()) {
+  if (entry != states.end() && entry->second != nullptr) {
     try {
       if (member.record.object != nullptr) {
         tile_kept_state(*entry->second);

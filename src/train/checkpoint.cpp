@@ -1,6 +1,9 @@
 #include "train/checkpoint.h"
 
+#include <cerrno>
+#include <cstring>
 #include <exception>
+#include <fstream>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -38,6 +41,20 @@ int64_t number_of(const nlohmann::json& position, const char* key,
               (directory / "state.json").string(), " has no good position (", key, " = ",
               value.dump(), "); resume from another checkpoint");
   return value.get<int64_t>();
+}
+
+/// LibTorch's own writing of a file ends the process where the disk is full, as a destructor of it
+/// throws. So it is told that all is written, and the stream is looked at afterwards.
+void save_archive(torch::serialize::OutputArchive& archive, const std::filesystem::path& path) {
+  errno = 0;
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  archive.save_to([&](const void* data, size_t bytes) {
+    out.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+    return bytes;
+  });
+  out.close();
+  TORCH_CHECK(out.good(), "[optim_offload] cannot write ", path.string(), " (",
+              std::strerror(errno), "); check space and permissions");
 }
 
 torch::serialize::InputArchive open_archive(const std::filesystem::path& path,
@@ -86,18 +103,18 @@ void write_checkpoint(const std::filesystem::path& directory, const CausalLM& mo
                       const nlohmann::json& fingerprint) {
   torch::serialize::OutputArchive weights;
   model.save(weights);
-  weights.save_to((directory / "model.pt").string());
+  save_archive(weights, directory / "model.pt");
 
   torch::serialize::OutputArchive state;
   optimizer.save(state);
-  state.save_to((directory / "optimizer.pt").string());
+  save_archive(state, directory / "optimizer.pt");
 
   torch::serialize::OutputArchive random;
   for (auto& generator : generators(model.device())) {
     const std::scoped_lock lock(generator.mutex());
     random.write(generator.device().is_cpu() ? "cpu" : "cuda", generator.get_state());
   }
-  random.save_to((directory / "random.pt").string());
+  save_archive(random, directory / "random.pt");
 
   const nlohmann::json json = {
       {"position",

@@ -1,7 +1,9 @@
 #include "transfer/link.h"
 
 #include "error.h"
+#include "fault.h"
 #include "transfer/counters.h"
+#include "transfer/faulty_link.h"
 #include "transfer/simulated_device.h"
 
 namespace optim_offload::transfer {
@@ -11,7 +13,9 @@ Counters& counters() {
   return instance;
 }
 
-std::unique_ptr<Link> make_link(c10::Device device) {
+namespace {
+
+std::unique_ptr<Link> make_sound_link(c10::Device device) {
   if (device.is_cpu()) {
     return simulated_device_active() ? make_simulated_link(device) : nullptr;
   }
@@ -25,6 +29,14 @@ std::unique_ptr<Link> make_link(c10::Device device) {
                 " only: configure with -DOPTIM_OFFLOAD_CUDA=ON for CUDA",
 #endif
                 "");
+}
+
+}  // namespace
+
+std::unique_ptr<Link> make_link(c10::Device device) {
+  auto link = make_sound_link(device);
+  if (link != nullptr && links_are_faulty()) return make_faulty_link(std::move(link));
+  return link;
 }
 
 }  // namespace optim_offload::transfer

@@ -99,18 +99,21 @@ void Pipeline::finish() {
   }
 }
 
-void Pipeline::abort() noexcept {
+bool Pipeline::abort() noexcept {
+  bool waited = true;
   for (const Lane lane : {Lane::H2D, Lane::D2H, Lane::Compute}) {
     try {
       link_.synchronize(lane);
     } catch (const std::exception& error) {
       TORCH_WARN("[optim_offload] could not wait for copies after a failed step (", error.what(),
                  "); the device is likely lost: end the process and resume from a checkpoint");
+      waited = false;
     }
   }
   waiting_.clear();
   // Jobs keep their memory: what a failed one left there may still have to be brought home.
   for (Slot& slot : slots_) slot.job = nullptr;
+  return waited;
 }
 
 void Pipeline::wait(WaitPoint point, Lane lane, const Event& event) {

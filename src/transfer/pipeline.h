@@ -75,8 +75,9 @@ class Pipeline {
   /// drain(), and returns when all copies are done.
   void finish();
 
-  /// After a throw: waits until no copy is in flight and forgets all jobs. Never throws.
-  void abort() noexcept;
+  /// After a throw: waits until no copy is in flight and forgets all jobs. Never throws; false
+  /// where the device could not be waited for.
+  bool abort() noexcept;
 
   /// Called before and after each stage of each job is queued, for time lines.
   enum class Stage { Upload, Step, Download };

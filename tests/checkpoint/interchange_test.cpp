@@ -1,5 +1,6 @@
 // Archives of the plain and the wrapped optimizer are the same thing, for every mode.
 #include <gtest/gtest.h>
+#include <torch/optim/adamw.h>
 #include <torch/optim/schedulers/step_lr.h>
 #include <torch/serialize/archive.h>
 
@@ -89,6 +90,52 @@ OFFLOAD_TEST(Checkpoint, BackToAnEarlierOne) {
     twins.steps(3);
     load_saved(*twins.plain, archive);
     load_saved(*twins.wrapped, wrapped_archive);
+    ASSERT_TRUE(twins.same());
+    twins.steps(2);
+    ASSERT_TRUE(twins.same());
+  }
+}
+
+// What was saved stays as it was, however late the copies of the next steps are.
+OFFLOAD_TEST(Checkpoint, NextStepsDoNotReachWhatWasSaved) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe("AdamW"), offload_options(mode, 1024));
+    std::vector<std::string> archives;
+    std::vector<Snapshot> expected;
+    for (int step = 0; step < 4; ++step) {
+      twins.step();
+      archives.push_back(saved(*twins.wrapped));
+      expected.push_back(snapshot(*twins.plain));
+    }
+    for (size_t i = 0; i < archives.size(); ++i) {
+      twins.rewrap_empty(offload_options(mode, 1024));
+      load_saved(*twins.wrapped, archives[i]);
+      ASSERT_TRUE(same_snapshot(expected[i], snapshot(*twins.wrapped))) << "after step " << i;
+    }
+  }
+}
+
+// Every group's own options come out of the archive, not those of the optimizer it is loaded into.
+OFFLOAD_TEST(Checkpoint, OptionsOfEachGroup) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe("AdamW"), offload_options(mode, 1024),
+                even_and_odd);
+    for (auto* optimizer :
+         {twins.plain.get(), static_cast<torch::optim::Optimizer*>(twins.wrapped.get())}) {
+      for (size_t g = 0; g < 2; ++g) {
+        auto& options =
+            static_cast<torch::optim::AdamWOptions&>(optimizer->param_groups()[g].options());
+        options.weight_decay(0.25 + static_cast<double>(g));
+        options.betas({0.5 + 0.125 * static_cast<double>(g), 0.75});
+        options.eps(1e-3);
+      }
+    }
+    twins.steps(2);
+    const auto archive = saved(*twins.wrapped);
+    twins.rewrap_empty(offload_options(mode, 1024));
+    load_saved(*twins.wrapped, archive);
     ASSERT_TRUE(twins.same());
     twins.steps(2);
     ASSERT_TRUE(twins.same());

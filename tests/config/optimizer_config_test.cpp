@@ -96,6 +96,7 @@ TEST(OptimizerConfig, ReadsTheOffloadOptions) {
       "[trainer.model]\nhidden = 64\noptim_cpu_offload = true\noptim_cpu_offload_chunked = true\n"
       "optim_cpu_offload_stream = true\noptim_cpu_offload_pin_memory = 'required'\n"
       "optim_cpu_offload_piece_mib = 0.5\noptim_cpu_offload_slots = 4\n"
+      "optim_cpu_offload_verify = 7\n"
       "optim_cpu_offload_layer_pattern = 'blocks\\.(\\d+)'\n");
   ASSERT_TRUE(config.offload.has_value());
   EXPECT_TRUE(config.offload->chunked());
@@ -103,6 +104,7 @@ TEST(OptimizerConfig, ReadsTheOffloadOptions) {
   EXPECT_EQ(config.offload->pin_memory(), PinMemory::Required);
   EXPECT_EQ(config.offload->piece_bytes(), 512 * 1024);
   EXPECT_EQ(config.offload->slots(), 4);
+  EXPECT_EQ(config.offload->verify(), 7);
   EXPECT_EQ(config.offload->layer_pattern(), R"(blocks\.(\d+))");
   const auto off = parse(
       "[trainer.model]\noptim_cpu_offload = true\noptim_cpu_offload_pin_memory = false\n"
@@ -110,6 +112,7 @@ TEST(OptimizerConfig, ReadsTheOffloadOptions) {
   EXPECT_EQ(off.offload->pin_memory(), PinMemory::Off);
   EXPECT_EQ(off.offload->piece_bytes(), 16 << 20);
   EXPECT_FALSE(off.offload->chunked());
+  EXPECT_EQ(off.offload->verify(), 0);
   // Left in the file while offload is off, they do no harm.
   EXPECT_FALSE(parse("[trainer.model]\noptim_cpu_offload_slots = 4\n").offload.has_value());
 }
@@ -135,6 +138,10 @@ TEST(OptimizerConfig, LbfgsGoesWithAllAtOnceOnly) {
                parse(lbfgs + "optim_cpu_offload = true\noptim_cpu_offload_chunked = true\n");
              }),
              "f.toml:5: trainer.model.optim_cpu_offload_chunked = true does not go with");
+  EXPECT_HAS(error_text([&] {
+               parse(lbfgs + "optim_cpu_offload = true\noptim_cpu_offload_verify = 1\n");
+             }),
+             "f.toml:5: trainer.model.optim_cpu_offload_verify = 1 does not go with");
 }
 
 TEST(OptimizerConfig, RejectsUnknownKeys) {
@@ -170,6 +177,8 @@ TEST(OptimizerConfig, NamesWhatIsOutOfRange) {
            Bad{"[trainer.model]\noptim_cpu_offload_piece_mib = 0\n", "piece_mib = 0 must be from"},
            Bad{"[trainer.model]\noptim_cpu_offload_slots = 1\n", "slots = 1 must be from 2 to 64"},
            Bad{"[trainer.model]\noptim_cpu_offload_slots = 2.5\n", "2.5 is a float"},
+           Bad{"[trainer.model]\noptim_cpu_offload_verify = -1\n",
+               "verify = -1 must be at least 0"},
            Bad{"[trainer.model]\noptim_cpu_offload_layer_pattern = '('\n",
                "is no ECMAScript regular expression"},
            Bad{"[trainer.model]\noptim_cpu_offload_layer_pattern = 'layers'\n", "has no group"},

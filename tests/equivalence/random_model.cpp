@@ -54,6 +54,8 @@ RandomParameter random_parameter(Random& random, size_t number, size_t groups) {
   result.first_gradient = random.chance(0.2) ? random.integer(1, 4) : 0;
   result.skip = random.chance(0.25) ? 0.4 : 0.0;
   result.plain_gradient = random.chance(0.15);
+  result.sparse = random.chance(0.5) && result.spec.shape.size() == 2 &&
+                  result.spec.dtype == torch::kFloat32 && result.spec.layout == Layout::Contiguous;
   return result;
 }
 
@@ -96,7 +98,8 @@ std::string RandomModel::describe() const {
   for (const auto& p : parameters) {
     out << "\n    " << p.spec.name << " " << c10::IntArrayRef(p.spec.shape) << " " << p.spec.dtype
         << ", group " << p.group << ", layout " << static_cast<int>(p.spec.layout)
-        << (p.spec.requires_grad ? "" : ", frozen") << (p.plain_gradient ? ", plain gradient" : "");
+        << (p.spec.requires_grad ? "" : ", frozen") << (p.plain_gradient ? ", plain gradient" : "")
+        << (p.sparse ? ", sparse" : "");
     if (!p.second_name.empty()) out << ", also " << p.second_name;
     if (p.first_gradient > 0) out << ", gradient from step " << p.first_gradient;
     if (p.skip > 0) out << ", skips";
@@ -104,8 +107,19 @@ std::string RandomModel::describe() const {
   return out.str();
 }
 
-void random_gradients(Random& random, const RandomModel& shape, int64_t step, Model& first,
-                      Model& second) {
+namespace {
+
+/// Every other row of the gradient.
+torch::Tensor sparse_rows(const torch::Tensor& gradient) {
+  const auto rows = torch::arange(0, gradient.size(0), 2, gradient.options().dtype(torch::kInt64));
+  return torch::sparse_coo_tensor(rows.unsqueeze(0), gradient.index_select(0, rows),
+                                  gradient.sizes());
+}
+
+}  // namespace
+
+void random_gradients(Random& random, const RandomModel& shape, int64_t step, bool sparse,
+                      Model& first, Model& second) {
   std::vector<bool> present;
   for (const auto& p : shape.parameters) {
     present.push_back(step >= p.first_gradient && !random.chance(p.skip));
@@ -122,9 +136,11 @@ void random_gradients(Random& random, const RandomModel& shape, int64_t step, Mo
       auto& tensor = (*model)[p.spec.name];
       if (!tensor.grad().defined()) continue;
       if (p.plain_gradient) tensor.mutable_grad() = tensor.grad().contiguous();
-      if (!bad || tensor.numel() == 0) continue;
       const auto gradient = tensor.grad();
-      (gradient.dim() == 0 ? gradient : gradient.select(-1, 0)).fill_(value);
+      if (bad && tensor.numel() > 0) {
+        (gradient.dim() == 0 ? gradient : gradient.select(-1, 0)).fill_(value);
+      }
+      if (sparse && p.sparse) tensor.mutable_grad() = sparse_rows(gradient);
     }
   }
 }

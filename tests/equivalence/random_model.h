@@ -18,6 +18,7 @@ struct RandomParameter {
   int64_t first_gradient = 0;   ///< No gradient before this step.
   double skip = 0;              ///< Probability that a later step has none.
   bool plain_gradient = false;  ///< The gradient is contiguous whatever the parameter's layout.
+  bool sparse = false;          ///< The gradient is sparse where the optimizer takes that.
 };
 
 /// Parameters in the order of their names, with group numbers in [0, groups).
@@ -39,8 +40,8 @@ RandomParameter random_parameter(Random& random, size_t number, size_t groups);
 RandomModel random_model(Random& random);
 
 /// Draws which parameters get a gradient in this step, and gives the same ones to both models; some
-/// hold NaN or infinity.
-void random_gradients(Random& random, const RandomModel& shape, int64_t step, Model& first,
-                      Model& second);
+/// hold NaN or infinity. `sparse`: the optimizer takes sparse ones.
+void random_gradients(Random& random, const RandomModel& shape, int64_t step, bool sparse,
+                      Model& first, Model& second);
 
 }  // namespace optim_offload::testing

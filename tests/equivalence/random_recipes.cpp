@@ -44,7 +44,7 @@ Recipe adam_recipe(Random& random, const std::string& name) {
                         Options(lr).amsgrad(amsgrad).weight_decay(decay).betas({beta1, beta2}));
 }
 
-Recipe sgd_recipe(Random& random) {
+RandomRecipe sgd_recipe(Random& random) {
   const double momentum = random.pick<double>({0.0, 0.5, 0.9});
   const bool nesterov = momentum > 0 && random.chance(0.5);
   const double dampening = nesterov ? 0.0 : random.pick<double>({0.0, 0.25});
@@ -52,10 +52,12 @@ Recipe sgd_recipe(Random& random) {
   std::ostringstream text;
   text << "SGD(momentum " << momentum << ", nesterov " << nesterov << ", dampening " << dampening
        << ", weight_decay " << decay << ")";
-  return make_recipe<SGD>(
-      text.str(),
-      SGDOptions(0.03).momentum(momentum).nesterov(nesterov).dampening(dampening).weight_decay(
-          decay));
+  return {
+      make_recipe<SGD>(
+          text.str(),
+          SGDOptions(0.03).momentum(momentum).nesterov(nesterov).dampening(dampening).weight_decay(
+              decay)),
+      /*takes_sparse=*/momentum == 0 && decay == 0};
 }
 
 Recipe rmsprop_recipe(Random& random) {
@@ -69,7 +71,7 @@ Recipe rmsprop_recipe(Random& random) {
       text.str(), RMSpropOptions(0.02).momentum(momentum).centered(centered).weight_decay(decay));
 }
 
-Recipe adagrad_recipe(Random& random) {
+RandomRecipe adagrad_recipe(Random& random) {
   const double lr_decay = random.pick<double>({0.0, 0.1});
   const double decay = random.pick<double>({0.0, 0.01});
   const double start = random.pick<double>({0.0, 0.5});
@@ -80,12 +82,12 @@ Recipe adagrad_recipe(Random& random) {
       text.str(),
       AdagradOptions(0.05).lr_decay(lr_decay).weight_decay(decay).initial_accumulator_value(start));
   recipe.grows = false;
-  return recipe;
+  return {recipe, /*takes_sparse=*/decay == 0};
 }
 
 }  // namespace
 
-Recipe random_recipe(Random& random) {
+RandomRecipe random_recipe(Random& random) {
   register_blend_traits();
 #ifdef OPTIM_OFFLOAD_TESTS_MUON
   const int64_t last = 12;
@@ -94,34 +96,34 @@ Recipe random_recipe(Random& random) {
 #endif
   switch (random.integer(0, last)) {
     case 0:
-      return adam_recipe<Adam, AdamOptions>(random, "Adam");
+      return {adam_recipe<Adam, AdamOptions>(random, "Adam")};
     case 1:
     case 2:
-      return adam_recipe<AdamW, AdamWOptions>(random, "AdamW");
+      return {adam_recipe<AdamW, AdamWOptions>(random, "AdamW")};
     case 3:
       return sgd_recipe(random);
     case 4:
-      return rmsprop_recipe(random);
+      return {rmsprop_recipe(random)};
     case 5:
       return adagrad_recipe(random);
     case 6:
-      return recipe_of<ElementwiseBlend>("ElementwiseBlend", true);
+      return {recipe_of<ElementwiseBlend>("ElementwiseBlend", true)};
     case 7:
-      return recipe_of<NormBlend>("NormBlend");
+      return {recipe_of<NormBlend>("NormBlend")};
     case 8:
-      return recipe_of<ReplacingBlend>("ReplacingBlend");
+      return {recipe_of<ReplacingBlend>("ReplacingBlend")};
 #ifdef OPTIM_OFFLOAD_TESTS_MUON
     case 10:
     case 11:
-      return adam_recipe<FusedAdamW, AdamWOptions>(random, "FusedAdamW");
+      return {adam_recipe<FusedAdamW, AdamWOptions>(random, "FusedAdamW")};
     case 12: {
       auto muon = recipe("Muon");
       muon.grows = false;  // A group without options of its own takes matrices only.
-      return muon;
+      return {muon};
     }
 #endif
     default:
-      return recipe_of<GroupCounterBlend>("GroupCounterBlend");
+      return {recipe_of<GroupCounterBlend>("GroupCounterBlend")};
   }
 }
 
@@ -132,7 +134,9 @@ OffloadOptions random_offload_options(Random& random, std::string& text) {
   const auto slots = random.integer(2, 5);
   text = to_string(mode) + " with " + std::to_string(slots) + " slots of " +
          std::to_string(piece_bytes) + " bytes";
-  return offload_options(mode, piece_bytes, slots);
+  const int64_t verify = random.chance(0.15) ? 2 : 0;
+  if (verify > 0) text += ", verified";
+  return offload_options(mode, piece_bytes, slots).verify(verify);
 }
 
 }  // namespace optim_offload::testing

@@ -154,6 +154,23 @@ OFFLOAD_TEST(Tiles, OnlyWhereElementwise) {
 }
 
 // Sizes around the tile's own: one element less, equal, one more, and primes.
+OFFLOAD_TEST(Tiles, KeepTheTypeOfState) {
+  for (const auto dtype : {torch::kBFloat16, torch::kFloat16, torch::kFloat64}) {
+    for (const auto mode : kChunkedModes) {
+      for (const int64_t piece_bytes : {1024, 1 << 20}) {
+        SCOPED_TRACE(::testing::Message() << dtype << " " << to_string(mode) << " " << piece_bytes);
+        Twins twins(device, small_decoder(1, dtype), recipe("AdamW"),
+                    offload_options(mode, piece_bytes));
+        twins.steps(3);
+        if (device.copies()) {
+          EXPECT_EQ(twins.wrapped->stats().tiles > 0, piece_bytes == 1024);
+        }
+        ASSERT_TRUE(twins.same()) << "types are compared too";
+      }
+    }
+  }
+}
+
 OFFLOAD_TEST(Tiles, SizesAroundAPiece) {
   std::vector<ParamSpec> specs;
   for (const int64_t size :

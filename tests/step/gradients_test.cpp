@@ -144,6 +144,29 @@ OFFLOAD_TEST(Gradients, SparseWithSgdMomentum) {
   }
 }
 
+// Several backward passes for one step; steps between them would lose some.
+OFFLOAD_TEST(Gradients, AddUpOverMicroBatches) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(1), recipe("AdamW"), offload_options(mode, 1024));
+    for (int step = 0; step < 3; ++step) {
+      int side = 0;
+      for (auto* model : {&twins.plain_model, &twins.wrapped_model}) {
+        auto& optimizer =
+            side++ == 0 ? *twins.plain : static_cast<torch::optim::Optimizer&>(*twins.wrapped);
+        optimizer.zero_grad();
+        for (int part = 1; part <= 4; ++part) {
+          for (const auto& tensor : model->tensors()) {
+            ((tensor * part).sin().sum() / 4).backward();
+          }
+        }
+        optimizer.step();
+      }
+      ASSERT_TRUE(twins.same());
+    }
+  }
+}
+
 OFFLOAD_TEST(Gradients, NotANumberTravelsAsItIs) {
   for (const auto mode : kModes) {
     SCOPED_TRACE(to_string(mode));

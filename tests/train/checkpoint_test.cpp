@@ -156,6 +156,25 @@ TEST_F(Resume, ACrashWhileSavingCostsOnlyTheStepsSinceTheOneBefore) {
   expect_same_parameters(whole_->model(), resumed->model());
 }
 
+// LibTorch's own writing would end the process.
+TEST_F(Resume, AFullDiskIsAnError) {
+  const auto trainer = make(modes().back(), {"trainer.steps=1"});
+  for (const char* name : {"model.pt", "optimizer.pt", "random.pt"}) {
+    const auto folder = dir_ / (std::string("full-") + name);
+    fs::create_directory(folder);
+    fs::create_symlink("/dev/full", folder / name);
+    try {
+      write_checkpoint(folder, trainer->model(), trainer->optimizer(), {}, {});
+      FAIL() << name << " was written to a full disk";
+    } catch (const c10::Error& error) {
+      const std::string what = error.what_without_backtrace();
+      EXPECT_NE(what.find("cannot write " + (folder / name).string() + " (No space left"),
+                std::string::npos)
+          << what;
+    }
+  }
+}
+
 TEST_F(Resume, PutsTheRandomGeneratorBack) {
   auto trainer = make(modes().front(), {ckpt("ckpt")});
   const StopSignal stop;

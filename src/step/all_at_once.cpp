@@ -73,7 +73,9 @@ void step_all_at_once(StepContext& context, StepPlan& plan) {
     std::rethrow_exception(failure);
   }
   for (LaneSteps& lane : lanes) {
-    if (lane.lane->link != nullptr) lane.lane->link->synchronize(Lane::Compute);
+    if (lane.lane->link != nullptr) {
+      lane.lane->link->synchronize(Lane::Compute, transfer::WaitPoint::WholeStepDone);
+    }
     for (const auto& step : lane.steps) step->retire();
   }
 }

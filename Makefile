@@ -1,6 +1,6 @@
 # The commands of this project. What they need is set up on the way; see scripts/.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build bench readme setup install consumers lint format tidy asan tsan fuzz matrix clean distclean
+.PHONY: help demo test build bench readme setup install consumers lint format tidy asan tsan mutation fuzz matrix clean distclean
 
 PREFIX ?= $(CURDIR)/out
 ARGS ?=
@@ -42,7 +42,7 @@ consumers:  ## Build and run a user's program against the package and the source
 lint:  ## Check formatting and shell scripts
 	@scripts/setup lint
 	@$(SOURCES) | xargs -r clang-format --dry-run --Werror
-	@shellcheck -x scripts/setup scripts/build scripts/test scripts/sanitize scripts/tidy scripts/fuzz scripts/matrix scripts/toml11 scripts/consumers scripts/check_exports scripts/*.sh .ci/run
+	@git grep -lE '^#!/usr/bin/env bash' -- scripts .ci | xargs shellcheck -x scripts/*.sh
 	@echo "lint: clean"
 
 format:  ## Format all C++ files
@@ -58,6 +58,10 @@ asan:  ## Tests under AddressSanitizer and UndefinedBehaviorSanitizer
 
 tsan:  ## Tests of the transfers and steps under ThreadSanitizer
 	@scripts/sanitize tsan $(ARGS)
+
+mutation:  ## Take each wait away in turn; a test must notice
+	@scripts/build --for test optim_offload_tests
+	@scripts/mutation $(ARGS)
 
 matrix:  ## Build and test against every LibTorch from 2.6 on (long; ARGS: versions)
 	@scripts/matrix $(ARGS)

@@ -124,7 +124,9 @@ void CPUOffloadOptimizer::synchronize() const {
   using transfer::Lane;
   for (const auto& lane : impl().plan.lanes()) {
     if (lane->link == nullptr) continue;
-    for (const Lane queue : {Lane::H2D, Lane::D2H, Lane::Compute}) lane->link->synchronize(queue);
+    for (const Lane queue : {Lane::H2D, Lane::D2H, Lane::Compute}) {
+      lane->link->synchronize(queue, transfer::WaitPoint::Synchronized);
+    }
   }
 }
 

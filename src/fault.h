@@ -39,8 +39,13 @@ class ScopedFault {
 /// Counts a call; true where it is to fail.
 bool fault_due(FaultSite site);
 
-/// As fault_due(), and throws there.
-void throw_if_fault_due(FaultSite site);
+/// Whether the planned fault is a lasting one.
+bool fault_lasts();
+
+[[noreturn]] void throw_fault(FaultSite site);
+inline void throw_if_fault_due(FaultSite site) {
+  if (fault_due(site)) throw_fault(site);
+}
 
 /// While one lives, new links let their calls fail. One at a time. For tests.
 class FaultyLinks {

@@ -30,6 +30,7 @@ class Slots {
   void release() noexcept;
 
   std::byte* data(size_t slot) const;
+  size_t bytes(size_t slot) const { return storages_[slot].nbytes(); }
 
   /// A tensor over slot `slot`, `offset` bytes in. May be made, but not read, without memory.
   at::Tensor view(size_t slot, size_t offset, at::IntArrayRef sizes, at::IntArrayRef strides,

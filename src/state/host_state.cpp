@@ -92,7 +92,7 @@ StateTensor HostState::make_home(const FoundTensor& found, at::IntArrayRef sizes
   return tensor;
 }
 
-void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of) {
+void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of, bool loaded) {
   std::vector<size_t> expected;
   for (const Move& move : list) {
     if (move.member->record.moved[move.index].home.defined()) continue;
@@ -103,7 +103,9 @@ void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of) {
   std::set<transfer::Link*> used;
   const auto finish = [&] {
     // The sources stay until their copies are done.
-    for (transfer::Link* link : used) link->synchronize(transfer::Lane::Compute);
+    for (transfer::Link* link : used) {
+      link->synchronize(transfer::Lane::Compute, transfer::WaitPoint::StateSettled);
+    }
     for (const Move& move : list) {
       const StateTensor& tensor = move.member->record.moved[move.index];
       if (tensor.home_storage != nullptr) tensor.go_home();
@@ -114,11 +116,13 @@ void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of) {
       const at::Tensor& tensor = move.found.tensor;
       StateTensor home = make_home(move.found, tensor.sizes(), tensor.strides(), move.member->param,
                                    move.member->record.moved[move.index].home);
-      if (tensor.device().is_cpu()) {
+      // What an archive brings lies on the host. Other CPU tensors do too, but for a simulated
+      // device, whose memory is the CPU's.
+      transfer::Link* link = loaded && tensor.is_cpu() ? nullptr : link_of(tensor.device());
+      if (link == nullptr) {
         copy_on_host(home.host_data(), static_cast<const std::byte*>(tensor.const_data_ptr()),
                      home.bytes);
       } else {
-        transfer::Link* link = link_of(tensor.device());
         used.insert(link);
         const transfer::Copy copy{home.host_data(), tensor.const_data_ptr(), home.bytes};
         link->copy(transfer::Lane::Compute, transfer::Direction::ToHost, {&copy, 1});
@@ -165,7 +169,7 @@ void HostState::settle(Registry& registry, StateMap& map, const LinkOf& link_of,
   }
   if (list.empty()) return;
 
-  move_home(list, link_of);
+  move_home(list, link_of, loaded);
   arena_.trim();
 }
 

@@ -49,7 +49,7 @@ class HostState {
   const memory::Arena& arena() const { return arena_; }
 
  private:
-  void move_home(std::vector<Move>& list, const LinkOf& link_of);
+  void move_home(std::vector<Move>& list, const LinkOf& link_of, bool loaded);
 
   memory::Arena arena_;
 };

@@ -94,7 +94,8 @@ void step_all_at_once(StepContext& context, StepPlan& plan) {
   context.clock.queued = StepClock::Clock::now();
   for (LaneSteps& lane : lanes) {
     attempt(failure, [&] {
-      if (lane.lane->link != nullptr) lane.lane->link->synchronize(Lane::Compute);
+      if (lane.lane->link != nullptr)
+        lane.lane->link->synchronize(Lane::Compute, transfer::WaitPoint::WholeStepDone);
     });
   }
   if (failure != nullptr) {

@@ -17,7 +17,7 @@ void rescue(StepContext& context, DeviceLane& lane, const PieceSteps& steps) noe
         if (step->lane() == &lane && step->failed())
           lane.link->copy(Lane::Compute, Direction::ToHost, step->downloads());
       }
-      lane.link->synchronize(Lane::Compute);
+      lane.link->synchronize(Lane::Compute, transfer::WaitPoint::RescueDone);
     }
   } catch (const std::exception& error) {
     TORCH_WARN("[optim_offload] state of a failed piece could not be copied home (", error.what(),

@@ -25,17 +25,30 @@ void step_streamed(StepContext& context, StepPlan& plan, size_t slots);
 /// Device memory of a lane's slots for the length of a scope.
 class SlotLease {
  public:
-  SlotLease(StepContext& context, DeviceLane& lane) : slots_(lane.slots) {
+  SlotLease(StepContext& context, DeviceLane& lane) : lane_(lane) {
     if (!lane.uses_slots()) return;
-    slots_.acquire();
-    context.slot_bytes += slots_.total_bytes();
+    lane.slots.acquire();
+    report("earlier work in a slot's memory");
+    context.slot_bytes += lane.slots.total_bytes();
   }
-  ~SlotLease() { slots_.release(); }
+  ~SlotLease() {
+    if (!lane_.uses_slots()) return;
+    report("later work in a slot's memory");
+    lane_.slots.release();
+  }
   SlotLease(const SlotLease&) = delete;
   SlotLease& operator=(const SlotLease&) = delete;
 
  private:
-  memory::Slots& slots_;
+  /// The allocator knows of the compute lane alone: it may have taken the memory from work there
+  /// that still goes on, and will give it to work there at once.
+  void report(const char* what) {
+    for (size_t slot = 0; slot < lane_.slots.count(); ++slot) {
+      lane_.link->uses(transfer::Lane::Compute, lane_.slots.data(slot), lane_.slots.bytes(slot),
+                       what);
+    }
+  }
+  DeviceLane& lane_;
 };
 
 /// Takes all parameters out of the base's groups for the length of a scope.

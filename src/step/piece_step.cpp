@@ -116,6 +116,10 @@ void PieceStep::bring_home(const at::Tensor& from, std::byte* to, size_t bytes) 
 
 void PieceStep::retire() {
   context_.held_bytes -= std::exchange(kept_bytes_, 0);
+  for (const c10::Storage& storage : kept_storages_) {
+    lane_.link->uses(transfer::Lane::Compute, storage.data(), storage.nbytes(),
+                     "later work in a piece's memory");
+  }
   kept_storages_.clear();
 }
 

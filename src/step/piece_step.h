@@ -20,6 +20,7 @@ class PieceStep final : public transfer::PieceJob {
   /// hold no parameters but those of the piece being stepped.
   PieceStep(StepContext& context, DeviceLane& lane, BoundPiece& piece,
             state::GroupOptions* options = nullptr);
+  ~PieceStep() override { retire(); }
 
   const char* name() const override { return piece_.name.c_str(); }
   std::span<const transfer::Copy> uploads() const override { return uploads_; }

@@ -21,7 +21,7 @@ void step_lane_in_order(StepContext& context, DeviceLane& lane, state::GroupOpti
       step.retire();  // the allocator reuses the memory in the compute lane's order
     }
     context.clock.queued = StepClock::Clock::now();
-    if (link != nullptr) link->synchronize(Lane::Compute);
+    if (link != nullptr) link->synchronize(Lane::Compute, transfer::WaitPoint::SequenceDone);
   } catch (...) {
     rescue(context, lane, steps);
     throw;

@@ -79,13 +79,13 @@ class CudaLink final : public Link {
     C10_CUDA_CHECK(cudaEventRecord(raw(event), stream(lane)));
   }
 
-  void wait(Lane lane, const Event& event) override {
+  void wait(Lane lane, const Event& event, WaitPoint /*point*/) override {
     const c10::cuda::CUDAGuard guard(device_);
     C10_CUDA_CHECK(cudaStreamWaitEvent(stream(lane), raw(event)));
     ++counters().waits;
   }
 
-  void synchronize(Lane lane) override {
+  void synchronize(Lane lane, WaitPoint /*point*/) override {
     if ((lane == Lane::H2D && !h2d_) || (lane == Lane::D2H && !d2h_)) return;
     const c10::cuda::CUDAGuard guard(device_);
     ++counters().host_waits;

@@ -31,15 +31,20 @@ class FaultyLink final : public Link {
     link_->record(lane, event);
   }
 
-  void wait(Lane lane, const Event& event) override {
+  void wait(Lane lane, const Event& event, WaitPoint point) override {
     throw_if_fault_due(FaultSite::LaneWait);
-    link_->wait(lane, event);
+    link_->wait(lane, event, point);
   }
 
-  void synchronize(Lane lane) override {
+  void synchronize(Lane lane, WaitPoint point) override {
+    const bool due = fault_due(FaultSite::HostWait);
     // Nothing is in flight on a device that is lost.
-    link_->synchronize(lane);
-    throw_if_fault_due(FaultSite::HostWait);
+    if (!due || fault_lasts()) link_->synchronize(lane, point);
+    if (due) throw_fault(FaultSite::HostWait);
+  }
+
+  void uses(Lane lane, const void* memory, size_t bytes, const char* what) override {
+    link_->uses(lane, memory, bytes, what);
   }
 
   double elapsed_us(const Event& begin, const Event& end) override {

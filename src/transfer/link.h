@@ -6,6 +6,8 @@
 
 #include <c10/core/Device.h>
 
+#include "transfer/wait_point.h"
+
 namespace optim_offload::transfer {
 
 /// The three queues of a device. Work on one lane runs in order; lanes wait for each other only
@@ -50,10 +52,17 @@ class Link {
   virtual void record(Lane lane, Event& event) = 0;
 
   /// Lets `lane` go on only after the point last marked in `event`; no wait where none was.
-  virtual void wait(Lane lane, const Event& event) = 0;
+  /// `point` names the call for tests.
+  virtual void wait(Lane lane, const Event& event, WaitPoint point) = 0;
 
-  /// Waits on the host until `lane` is empty.
-  virtual void synchronize(Lane lane) = 0;
+  /// Waits on the host until `lane` is empty. `point` names the call for tests.
+  virtual void synchronize(Lane lane, WaitPoint point) = 0;
+
+  /// Says that work on `lane`, queued just now or next, uses `bytes` of device memory by another
+  /// way than copy(); `what` names the work, a literal. A simulated device checks that no other
+  /// lane can be using that memory at the same time. Nothing on a real one.
+  virtual void uses(Lane /*lane*/, const void* /*memory*/, size_t /*bytes*/, const char* /*what*/) {
+  }
 
   /// Waits for both timed events and gives the microseconds between them.
   virtual double elapsed_us(const Event& begin, const Event& end) = 0;

@@ -1,20 +1,11 @@
 #include "transfer/pipeline.h"
 
-#include <atomic>
 #include <exception>
 
 #include "error.h"
 #include "transfer/nvtx.h"
 
 namespace optim_offload::transfer {
-namespace {
-std::atomic<int> skipped_wait{-1};
-}  // namespace
-
-void skip_wait_for_testing(int wait_point) { skipped_wait = wait_point; }
-
-bool wait_skipped(WaitPoint point) { return skipped_wait == static_cast<int>(point); }
-
 Pipeline::Pipeline(Link& link, size_t slots)
     : link_(link), started_(link.make_event()), slots_(slots) {
   for (Slot& slot : slots_) {
@@ -30,7 +21,7 @@ void Pipeline::begin(bool slots_allocated) {
   for (Slot& slot : slots_) slot.used = false;
   if (slots_allocated) {
     link_.record(Lane::Compute, *started_);
-    wait(WaitPoint::SlotsAllocated, Lane::H2D, *started_);
+    link_.wait(Lane::H2D, *started_, WaitPoint::SlotsAllocated);
   }
 }
 
@@ -44,7 +35,7 @@ void Pipeline::submit(PieceJob& job) {
 void Pipeline::upload(PieceJob& job, Slot& slot) {
   const auto copies = job.uploads();
   if (copies.empty()) return;
-  if (slot.used) wait(WaitPoint::SlotFree, Lane::H2D, *slot.drained);
+  if (slot.used) link_.wait(Lane::H2D, *slot.drained, WaitPoint::SlotFree);
   OFFLOAD_NVTX_RANGE(job.name());
   probe(job, Stage::Upload, true);
   link_.copy(Lane::H2D, Direction::ToDevice, copies);
@@ -58,19 +49,25 @@ void Pipeline::compute_oldest() {
   Slot& slot = slots_[stepped_++ % slots_.size()];
 
   if (slot.job != nullptr) {
-    if (slot.job->holds_memory()) wait(WaitPoint::MemoryFree, Lane::Compute, *slot.drained);
+    if (slot.job->holds_memory()) {
+      link_.wait(Lane::Compute, *slot.drained, WaitPoint::NewStateHome);
+    }
     slot.job->retire();
   }
   slot.job = &job;
-  if (!job.uploads().empty()) wait(WaitPoint::StateArrived, Lane::Compute, *slot.arrived);
+  if (!job.uploads().empty()) {
+    link_.wait(Lane::Compute, *slot.arrived, WaitPoint::StateArrived);
+  }
 
   OFFLOAD_NVTX_RANGE(job.name());
   probe(job, Stage::Step, true);
+  for (const Copy& copy : job.uploads()) link_.uses(Lane::Compute, copy.dst, copy.bytes, "a step");
   const auto copies = job.compute();
+  for (const Copy& copy : copies) link_.uses(Lane::Compute, copy.src, copy.bytes, "a step");
   link_.record(Lane::Compute, *slot.stepped);
   probe(job, Stage::Step, false);
 
-  wait(WaitPoint::PieceStepped, Lane::D2H, *slot.stepped);
+  link_.wait(Lane::D2H, *slot.stepped, WaitPoint::PieceStepped);
   probe(job, Stage::Download, true);
   if (!copies.empty()) link_.copy(Lane::D2H, Direction::ToHost, copies);
   link_.record(Lane::D2H, *slot.drained);
@@ -81,7 +78,7 @@ void Pipeline::compute_oldest() {
   // Beside allocated slots, memory of a piece's own would add up to twice the bound: give it back
   // before the next piece makes more.
   if (slots_allocated_ && job.holds_memory()) {
-    wait(WaitPoint::MemoryFree, Lane::Compute, *slot.drained);
+    link_.wait(Lane::Compute, *slot.drained, WaitPoint::MemoryFree);
     job.retire();
   }
 }
@@ -92,7 +89,7 @@ void Pipeline::drain() {
 
 void Pipeline::finish() {
   drain();
-  if (!wait_skipped(WaitPoint::CopiesDone)) link_.synchronize(Lane::D2H);
+  link_.synchronize(Lane::D2H, WaitPoint::CopiesDone);
   for (Slot& slot : slots_) {
     if (slot.job != nullptr) slot.job->retire();
     slot.job = nullptr;
@@ -101,23 +98,21 @@ void Pipeline::finish() {
 
 bool Pipeline::abort() noexcept {
   bool waited = true;
-  for (const Lane lane : {Lane::H2D, Lane::D2H, Lane::Compute}) {
+  const auto end = [&](Lane lane, WaitPoint point) {
     try {
-      link_.synchronize(lane);
+      link_.synchronize(lane, point);
     } catch (const std::exception& error) {
       TORCH_WARN("[optim_offload] could not wait for copies after a failed step (", error.what(),
                  "); the device is likely lost: end the process and resume from a checkpoint");
       waited = false;
     }
-  }
+  };
+  end(Lane::H2D, WaitPoint::UploadsEnded);
+  end(Lane::D2H, WaitPoint::DownloadsEnded);
   waiting_.clear();
   // Jobs keep their memory: what a failed one left there may still have to be brought home.
   for (Slot& slot : slots_) slot.job = nullptr;
   return waited;
-}
-
-void Pipeline::wait(WaitPoint point, Lane lane, const Event& event) {
-  if (!wait_skipped(point)) link_.wait(lane, event);
 }
 
 }  // namespace optim_offload::transfer

@@ -36,22 +36,6 @@ class PieceJob {
   virtual void retire() = 0;
 };
 
-/// The places in which one lane waits for another. Named so that a test can take one away and see
-/// that another test notices.
-enum class WaitPoint {
-  SlotsAllocated,  ///< H2D, for what the compute lane did with the slots' memory before the step
-  SlotFree,        ///< H2D, for the copy down of the piece that had the slot before
-  StateArrived,    ///< compute, for the piece's copy up
-  PieceStepped,    ///< D2H, for the piece's step
-  MemoryFree,      ///< compute, for copies down out of memory that it will allocate anew
-  CopiesDone,      ///< the host, at the end of the step
-};
-inline constexpr int kWaitPoints = 6;
-
-/// Takes one wait out of every pipeline of the process, or none (-1). For mutation tests alone.
-void skip_wait_for_testing(int wait_point);
-bool wait_skipped(WaitPoint point);
-
 /// Copies and steps pieces in the order in which they are given, with the copies up, the compute
 /// and the copies down of different pieces at the same time. The host never waits before finish().
 ///
@@ -75,8 +59,8 @@ class Pipeline {
   /// drain(), and returns when all copies are done.
   void finish();
 
-  /// After a throw: waits until no copy is in flight and forgets all jobs. Never throws; false
-  /// where the device could not be waited for.
+  /// After a throw: waits until none of its copies is in flight and forgets all jobs. Never throws;
+  /// false where the device could not be waited for.
   bool abort() noexcept;
 
   /// Called before and after each stage of each job is queued, for time lines.
@@ -95,7 +79,6 @@ class Pipeline {
 
   void upload(PieceJob& job, Slot& slot);
   void compute_oldest();
-  void wait(WaitPoint point, Lane lane, const Event& event);
   void probe(const PieceJob& job, Stage stage, bool begin) {
     if (probe_) probe_(job, stage, begin);
   }

@@ -39,17 +39,35 @@ class SimulatedEvent final : public Event {
  public:
   SimulatedEvent() { ++counters().events; }
   std::shared_ptr<Signal> signal;  // null until recorded
+  OrderCheck::Clock done;          // what comes before it
 };
 
-std::shared_ptr<Signal> signal_of(const Event& event) {
-  return static_cast<const SimulatedEvent&>(event).signal;
+const SimulatedEvent& own(const Event& event) { return static_cast<const SimulatedEvent&>(event); }
+
+void fill_with_nan(const void* memory, size_t bytes) {
+  std::memset(const_cast<void*>(memory), 0xff, bytes);
 }
 
-/// The compute lane is the calling thread: work on it is done when the call returns.
+/// Runs on a lane's worker, or at once on the compute lane.
+struct CopyTask {
+  Copy copy;
+  std::chrono::microseconds delay;
+  bool poison_first;  ///< The target is free until the copy begins.
+  bool ordered;       ///< If not, what it would copy is anyone's guess.
+
+  void operator()() const {
+    if (poison_first || !ordered) fill_with_nan(copy.dst, copy.bytes);
+    if (delay.count() > 0) std::this_thread::sleep_for(delay);
+    if (ordered) std::memcpy(copy.dst, copy.src, copy.bytes);
+  }
+};
+
+/// The compute lane is the calling thread: work on it is done when the call returns. Whether it
+/// would be so on a device, where lanes run ahead and behind, only the order check can tell.
 class SimulatedLink final : public Link {
  public:
   explicit SimulatedLink(c10::Device device)
-      : device_(device), options_(simulated_device_options()) {}
+      : device_(device), options_(simulated_device_options()), order_(simulated_device_order()) {}
 
   c10::Device device() const override { return device_; }
 
@@ -59,90 +77,120 @@ class SimulatedLink final : public Link {
 
   void copy(Lane lane, Direction direction, std::span<const Copy> copies) override {
     counters().copies += static_cast<int64_t>(copies.size());
-    if (lane == Lane::Compute) {
-      for (const Copy& c : copies) std::memcpy(c.dst, c.src, c.bytes);
-      return;
+    for (const Copy& c : copies) {
+      CopyTask task{c, options_.delay, false, check(lane, direction, c) || !options_.poison};
+      if (lane == Lane::Compute) {
+        task.delay = {};
+        task();
+        continue;
+      }
+      if (direction == Direction::ToDevice) {
+        task.poison_first = options_.poison;
+      } else if (options_.poison) {
+        fill_with_nan(c.dst, c.bytes);  // until the copy is done
+      }
+      queue(lane).worker.post(task);
     }
-    if (options_.poison && direction == Direction::ToHost) {
-      for (const Copy& c : copies) std::memset(c.dst, 0xff, c.bytes);
-    }
-    worker(lane).post(
-        [delay = options_.delay, list = std::vector<Copy>(copies.begin(), copies.end())] {
-          for (const Copy& c : list) {
-            if (delay.count() > 0) std::this_thread::sleep_for(delay);
-            std::memcpy(c.dst, c.src, c.bytes);
-          }
-        });
   }
 
   void record(Lane lane, Event& event) override {
     auto signal = std::make_shared<Signal>();
-    static_cast<SimulatedEvent&>(event).signal = signal;
+    auto& mine = static_cast<SimulatedEvent&>(event);
+    mine.signal = signal;
+    mine.done = order_->now(id(lane));
     if (lane == Lane::Compute) {
       signal->set();
     } else {
-      worker(lane).post([signal] { signal->set(); });
+      queue(lane).worker.post([signal] { signal->set(); });
     }
   }
 
-  void wait(Lane lane, const Event& event) override {
+  void wait(Lane lane, const Event& event, WaitPoint point) override {
     ++counters().waits;
-    const auto signal = signal_of(event);
-    if (!signal) return;
+    const auto signal = own(event).signal;
+    if (!signal || options_.without == point) return;
+    order_->wait(id(lane), own(event).done);
     if (lane == Lane::Compute) {
       signal->wait();
     } else {
-      worker(lane).post([signal] { signal->wait(); });
+      queue(lane).worker.post([signal] { signal->wait(); });
     }
   }
 
-  void synchronize(Lane lane) override {
-    auto& worker = lane == Lane::H2D ? h2d_ : d2h_;
-    if (lane == Lane::Compute || !worker) return;
+  void synchronize(Lane lane, WaitPoint point) override {
+    if (options_.without == point) return;
+    if (lane == Lane::Compute) {
+      order_->wait(OrderCheck::kHost, order_->now(OrderCheck::kCompute));
+      return;
+    }
+    auto& queue = lane == Lane::H2D ? h2d_ : d2h_;
+    if (!queue) return;
     ++counters().host_waits;
-    worker->drain();
+    queue->worker.drain();
+    order_->wait(OrderCheck::kHost, order_->now(queue->id));
+  }
+
+  void uses(Lane lane, const void* memory, size_t bytes, const char* what) override {
+    using enum OrderCheck::Access;
+    if (order_->access(id(lane), memory, bytes, Write, OrderCheck::Side::Device, what)) return;
+    if (!options_.poison) return;
+    for (auto* queue : {&h2d_, &d2h_}) {
+      if (*queue) (*queue)->worker.drain();  // so that the NaN stays
+    }
+    fill_with_nan(memory, bytes);
   }
 
   double elapsed_us(const Event& begin, const Event& end) override {
-    const auto from = signal_of(begin);
-    const auto to = signal_of(end);
+    const auto from = own(begin).signal;
+    const auto to = own(end).signal;
     OFFLOAD_CHECK(from && to, "elapsed_us needs recorded events; record both first");
     from->wait();
     to->wait();
+    order_->wait(OrderCheck::kHost, own(begin).done);
+    order_->wait(OrderCheck::kHost, own(end).done);
     return std::chrono::duration<double, std::micro>(to->when - from->when).count();
   }
 
  private:
-  Worker& worker(Lane lane) {
-    auto& worker = lane == Lane::H2D ? h2d_ : d2h_;
-    if (!worker) {
-      worker.emplace();
+  struct Queue {
+    explicit Queue(OrderCheck::Lane lane) : id(lane) {}
+    OrderCheck::Lane id;
+    Worker worker;
+  };
+
+  Queue& queue(Lane lane) {
+    auto& queue = lane == Lane::H2D ? h2d_ : d2h_;
+    if (!queue) {
+      queue.emplace(order_->add_lane(lane == Lane::H2D ? "the H2D lane" : "the D2H lane"));
       ++counters().streams;
     }
-    return *worker;
+    return *queue;
+  }
+
+  OrderCheck::Lane id(Lane lane) {
+    return lane == Lane::Compute ? OrderCheck::kCompute : queue(lane).id;
+  }
+
+  bool check(Lane lane, Direction direction, const Copy& copy) {
+    using enum OrderCheck::Access;
+    using enum OrderCheck::Side;
+    const bool up = direction == Direction::ToDevice;
+    const char* what = up ? "a copy up" : "a copy down";
+    const bool read =
+        order_->access(id(lane), copy.src, copy.bytes, Read, up ? Host : Device, what);
+    const bool written =
+        order_->access(id(lane), copy.dst, copy.bytes, Write, up ? Device : Host, what);
+    return read && written;
   }
 
   c10::Device device_;
   SimulatedDeviceOptions options_;
-  std::optional<Worker> h2d_;
-  std::optional<Worker> d2h_;
+  std::shared_ptr<OrderCheck> order_;
+  std::optional<Queue> h2d_;
+  std::optional<Queue> d2h_;
 };
 
-std::atomic<bool> active{false};
-SimulatedDeviceOptions active_options;
-
 }  // namespace
-
-ScopedSimulatedDevice::ScopedSimulatedDevice(SimulatedDeviceOptions options) {
-  OFFLOAD_CHECK(!active.exchange(true), "a simulated device lives already; end its scope first");
-  active_options = options;
-}
-
-ScopedSimulatedDevice::~ScopedSimulatedDevice() { active = false; }
-
-bool simulated_device_active() { return active; }
-
-SimulatedDeviceOptions simulated_device_options() { return active_options; }
 
 std::unique_ptr<Link> make_simulated_link(c10::Device device) {
   return std::make_unique<SimulatedLink>(device);

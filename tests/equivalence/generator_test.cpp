@@ -30,6 +30,7 @@ void run_cases(DeviceKind kind, int64_t default_cases) {
     std::ostringstream log;
     try {
       Case(seed, device, log).run();
+      device.expect_order();
     } catch (const std::exception& error) {
       ADD_FAILURE() << "thrown: " << error.what();
     }

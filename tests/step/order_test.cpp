@@ -119,5 +119,20 @@ TEST(Order, FinishedOnReturn_Simulated) {
   }
 }
 
+// The compute lane's work may go on after step(), until the caller asks.
+TEST(Order, SynchronizeWaitsForAllLanes_Simulated) {
+  TestDevice device(DeviceKind::Simulated);
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe("Adam"), offload_options(mode, kPiece));
+    twins.steps(2);
+    const auto order = transfer::simulated_device_order();
+    EXPECT_GT(order->bytes_in_use(transfer::OrderCheck::Side::Device), 0u);
+    twins.wrapped->synchronize();
+    EXPECT_EQ(order->bytes_in_use(transfer::OrderCheck::Side::Device), 0u)
+        << "work on that many bytes of device memory may still be going on";
+  }
+}
+
 }  // namespace
 }  // namespace optim_offload::testing

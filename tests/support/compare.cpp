@@ -5,6 +5,8 @@
 
 #include <torch/serialize.h>
 
+#include "support/test_device.h"
+
 namespace optim_offload::testing {
 namespace {
 
@@ -140,6 +142,7 @@ AssertionResult same_parameters(const Model& expected, const Model& actual) {
 }
 
 Snapshot snapshot(const torch::optim::Optimizer& optimizer) {
+  expect_copies_done();
   // One archive for all, as writing one takes longer than what is in it.
   torch::serialize::OutputArchive out;
   const auto write_object = [&](const std::string& key, const auto& object) {
@@ -176,6 +179,7 @@ Snapshot snapshot(const torch::optim::Optimizer& optimizer) {
 }
 
 Snapshot saved_snapshot(const torch::optim::Optimizer& optimizer) {
+  expect_copies_done();
   auto archive = read(saved(optimizer));
   torch::serialize::InputArchive state;
   torch::serialize::InputArchive groups;

@@ -7,15 +7,34 @@
 
 namespace optim_offload::testing {
 
+namespace {
+std::optional<transfer::WaitPoint> left_out;
+}  // namespace
+
+void leave_out_wait(std::optional<transfer::WaitPoint> point) { left_out = point; }
+
 TestDevice::TestDevice(DeviceKind kind, std::chrono::microseconds delay) : kind_(kind) {
   if (kind == DeviceKind::Simulated) {
     simulated_ = std::make_unique<transfer::ScopedSimulatedDevice>(
-        transfer::SimulatedDeviceOptions{.delay = delay, .poison = true});
+        transfer::SimulatedDeviceOptions{.delay = delay, .poison = true, .without = left_out});
   }
 }
 
 torch::Device TestDevice::device() const {
   return kind_ == DeviceKind::Cuda ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
+}
+
+void TestDevice::expect_order() const {
+  const auto order = transfer::simulated_device_order();
+  if (order == nullptr) return;
+  for (const std::string& error : order->take_errors()) ADD_FAILURE() << error;
+}
+
+void expect_copies_done() {
+  const auto order = transfer::simulated_device_order();
+  if (order == nullptr) return;
+  EXPECT_EQ(order->bytes_in_use(transfer::OrderCheck::Side::Host), 0u)
+      << "the host may touch state, but copies of that many bytes of it may still be going on";
 }
 
 int cuda_device_count() {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -18,11 +19,15 @@ enum class DeviceKind {
   Cuda,       ///< The current CUDA device.
 };
 
-/// The device of one test; the simulated one exists as long as this does.
+/// The device of one test; the simulated one exists as long as this does, and fails the test where
+/// its order check found something.
 class TestDevice {
  public:
   explicit TestDevice(DeviceKind kind,
                       std::chrono::microseconds delay = std::chrono::microseconds(200));
+  ~TestDevice() { expect_order(); }
+  TestDevice(const TestDevice&) = delete;
+  TestDevice& operator=(const TestDevice&) = delete;
 
   DeviceKind kind() const { return kind_; }
   torch::Device device() const;
@@ -30,10 +35,20 @@ class TestDevice {
   /// Whether state must be copied to be stepped.
   bool copies() const { return kind_ != DeviceKind::Cpu; }
 
+  /// Fails the test for each error that the simulated device's order check has kept.
+  void expect_order() const;
+
  private:
   DeviceKind kind_;
   std::unique_ptr<transfer::ScopedSimulatedDevice> simulated_;
 };
+
+/// Fails the test where a copy may still read or write host memory on the simulated device, if one
+/// lives. For the moments at which the host may touch state.
+void expect_copies_done();
+
+/// Leaves this wait out of every simulated device from now on, or none. For tests/without_wait.cpp.
+void leave_out_wait(std::optional<transfer::WaitPoint> point);
 
 /// How many CUDA devices can be used; 0 where there is no driver or no CUDA build.
 int cuda_device_count();

@@ -35,6 +35,7 @@ void Twins::step(const GradientFilter& filter) {
   gradients(filter);
   plain->step();
   wrapped->step();
+  expect_copies_done();
 }
 
 void Twins::steps(int count, const GradientFilter& filter) {

@@ -4,7 +4,9 @@
 #include "optim_offload/traits.h"
 #include "support/blend.h"
 #include "support/twins.h"
-#include "transfer/pipeline.h"
+#include "transfer/order_check.h"
+#include "transfer/simulated_device.h"
+#include "transfer/wait_point.h"
 
 namespace optim_offload::testing {
 namespace {
@@ -92,14 +94,17 @@ OFFLOAD_TEST(VerifyCatches, StateOutsideOfState) {
 #if !defined(__SANITIZE_THREAD__)  // It would find the race first.
 // A wait that is not made: what verify is for where the library itself is wrong.
 TEST(VerifyCatches, ALostWait_Simulated) {
-  TestDevice device(DeviceKind::Simulated, std::chrono::milliseconds(1));
+  const transfer::ScopedSimulatedDevice simulated({.delay = std::chrono::milliseconds(1),
+                                                   .poison = true,
+                                                   .without = transfer::WaitPoint::SlotFree});
+  const TestDevice device(DeviceKind::Cpu);
   Twins twins(device, small_decoder(2), recipe("AdamW"),
               offload_options(Mode::Streamed, 1024).verify(4));
-  transfer::skip_wait_for_testing(static_cast<int>(transfer::WaitPoint::SlotFree));
   const auto what = found_by_verify(twins, 4);
-  transfer::skip_wait_for_testing(-1);
   EXPECT_SAYS(what, "verify: step ");
   EXPECT_SAYS(what, "differs from the plain optimizer's");
+  twins.wrapped.reset();
+  EXPECT_FALSE(transfer::simulated_device_order()->take_errors().empty());
 }
 #endif
 

@@ -1,8 +1,8 @@
 #include <c10/util/Exception.h>
+#include <c10/util/error.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -85,11 +85,11 @@ TomlDocument TomlDocument::load(const std::filesystem::path& path) {
               " is a folder; give the path of a TOML file");
   std::ifstream file(path, std::ios::binary);
   TORCH_CHECK(file.good(), "[optim_offload] cannot open ", path.string(), " (",
-              std::strerror(errno), "); check its permissions");
+              c10::utils::str_error(errno), "); check its permissions");
   std::ostringstream text;
   text << file.rdbuf();
   TORCH_CHECK(!file.bad(), "[optim_offload] cannot read ", path.string(), " (",
-              std::strerror(errno), "); check the file");
+              c10::utils::str_error(errno), "); check the file");
   return parse(text.str(), path.string());
 }
 

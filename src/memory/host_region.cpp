@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include <c10/util/error.h>
 
 #include "align.h"
 #include "error.h"
@@ -72,7 +73,8 @@ HostRegion::HostRegion(size_t bytes, LockFor lock_for, PinMemory pin)
   // One page more than is used or locked, so that two regions never touch and no copy spans both.
   void* mapped = map_pages(size_ + page_size());
   OFFLOAD_CHECK(mapped != MAP_FAILED, "no host memory for optimizer state (", size_,
-                " bytes: ", std::strerror(errno), "); free memory or raise the limit (ulimit -v)");
+                " bytes: ", c10::utils::str_error(errno),
+                "); free memory or raise the limit (ulimit -v)");
   data_ = static_cast<std::byte*>(mapped);
   // Advice only: without huge pages locking takes longer.
   static_cast<void>(madvise(data_, size_, MADV_HUGEPAGE));

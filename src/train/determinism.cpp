@@ -16,6 +16,8 @@ NumericsGuard::NumericsGuard(bool deterministic, bool tf32, int64_t threads)
       old_threads_(at::get_num_threads()) {
   auto& context = at::globalContext();
   if (deterministic) {
+    // Before the run starts threads of its own.
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
     setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
     context.setDeterministicAlgorithms(true, /*warn_only=*/false);
     // Finds reads of memory that nobody wrote, at the price of filling every new tensor.

@@ -6,16 +6,17 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string>
 
 #include <c10/util/Exception.h>
+#include <c10/util/error.h>
 
 namespace optim_offload::train {
 namespace {
 
-const char* reason() { return std::strerror(errno); }
+std::string reason() { return c10::utils::str_error(errno); }
 
 }  // namespace
 
@@ -27,7 +28,7 @@ void sync_path(const std::filesystem::path& path) {
   const int error = errno;
   close(descriptor);
   TORCH_CHECK(failed == 0, "[optim_offload] syncing ", path.string(), " failed (",
-              std::strerror(error), "); check the disk");
+              c10::utils::str_error(error), "); check the disk");
 }
 
 void sync_tree(const std::filesystem::path& directory) {
@@ -74,8 +75,8 @@ FileLock::FileLock(const std::filesystem::path& path)
     close(descriptor_);
     TORCH_CHECK(error != EWOULDBLOCK, "[optim_offload] another run has the lock ", path.string(),
                 "; wait for it or use another directory");
-    TORCH_CHECK(false, "[optim_offload] cannot lock ", path.string(), " (", std::strerror(error),
-                "); use a file system with locks");
+    TORCH_CHECK(false, "[optim_offload] cannot lock ", path.string(), " (",
+                c10::utils::str_error(error), "); use a file system with locks");
   }
 }
 

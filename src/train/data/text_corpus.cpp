@@ -43,6 +43,7 @@ void append(std::vector<TextCorpus::Span>& spans, TextCorpus::Span span, bool jo
 TextCorpus TextCorpus::load(const std::vector<std::filesystem::path>& files, int64_t block_bytes,
                             double held_out_fraction) {
   std::vector<std::string> texts;
+  texts.reserve(files.size());
   for (const auto& file : files) texts.push_back(read_text(file));
   return TextCorpus(texts, block_bytes, held_out_fraction);
 }

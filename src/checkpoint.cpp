@@ -61,7 +61,7 @@ void CPUOffloadOptimizer::Impl::rehearse_load(
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const std::exception& error) {  // LibTorch's reader has errors of several classes.
-      OFFLOAD_CHECK(false, "load() failed (", error.what(),
+      OFFLOAD_CHECK(false, "load() failed (", message_of(error),
                     "); groups, options and state are as before it. Check that the checkpoint is "
                     "whole and was written by the same kind of optimizer over the same groups");
     }

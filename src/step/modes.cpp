@@ -11,18 +11,23 @@ namespace optim_offload::step {
 void rescue(StepContext& context, DeviceLane& lane, const PieceSteps& steps) noexcept {
   using transfer::Direction;
   using transfer::Lane;
-  try {
-    if (lane.link != nullptr) {
-      for (const auto& step : steps) {
-        if (step->lane() == &lane && step->failed())
-          lane.link->copy(Lane::Compute, Direction::ToHost, step->downloads());
-      }
-      lane.link->synchronize(Lane::Compute, transfer::WaitPoint::RescueDone);
+  const auto attempt = [&](const auto& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      TORCH_WARN("[optim_offload] state of a failed piece could not be copied home (",
+                 message_of(error),
+                 "); the device is likely lost: end the process and resume from a checkpoint");
+      context.state_is_home = false;
     }
-  } catch (const std::exception& error) {
-    TORCH_WARN("[optim_offload] state of a failed piece could not be copied home (", error.what(),
-               "); the device is likely lost: end the process and resume from a checkpoint");
-    context.state_is_home = false;
+  };
+  if (lane.link != nullptr) {
+    for (const auto& step : steps) {
+      if (step->lane() != &lane || !step->failed()) continue;
+      attempt([&] { lane.link->copy(Lane::Compute, Direction::ToHost, step->downloads()); });
+    }
+    // Also where a copy was refused: others may be going on.
+    attempt([&] { lane.link->synchronize(Lane::Compute, transfer::WaitPoint::RescueDone); });
   }
   for (const state::Member& member : context.registry.members()) {
     for (const state::StateTensor& tensor : member.record.moved) tensor.go_home();

@@ -78,7 +78,7 @@ void PieceStep::collect_after_throw() noexcept {
   try {
     collect();
   } catch (const std::exception& error) {
-    TORCH_WARN("[optim_offload] new state of a failed piece stays on the device (", error.what(),
+    TORCH_WARN("[optim_offload] new state of a failed piece stays on the device (", message_of(error),
                ")");
   }
 }

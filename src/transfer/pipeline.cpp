@@ -102,7 +102,8 @@ bool Pipeline::abort() noexcept {
     try {
       link_.synchronize(lane, point);
     } catch (const std::exception& error) {
-      TORCH_WARN("[optim_offload] could not wait for copies after a failed step (", error.what(),
+      TORCH_WARN("[optim_offload] could not wait for copies after a failed step (",
+                 message_of(error),
                  "); the device is likely lost: end the process and resume from a checkpoint");
       waited = false;
     }

@@ -13,11 +13,6 @@ namespace optim_offload::fuzz {
 
 // To hand over what was written without a way through bytes, which takes a hundred times as long:
 // an explicit template instantiation may name private members.
-torch::jit::Module& module_of(torch::serialize::OutputArchive& archive);
-torch::jit::Module& module_of(torch::serialize::InputArchive& archive);
-
-namespace {
-
 template <typename Archive, torch::jit::Module Archive::*Member>
 struct ExposeModule {
   friend torch::jit::Module& module_of(Archive& archive) { return archive.*Member; }
@@ -26,6 +21,10 @@ template struct ExposeModule<torch::serialize::OutputArchive,
                              &torch::serialize::OutputArchive::module_>;
 template struct ExposeModule<torch::serialize::InputArchive,
                              &torch::serialize::InputArchive::module_>;
+torch::jit::Module& module_of(torch::serialize::OutputArchive& archive);
+torch::jit::Module& module_of(torch::serialize::InputArchive& archive);
+
+namespace {
 
 using Kind = Edit::Kind;
 

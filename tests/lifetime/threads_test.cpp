@@ -16,6 +16,7 @@ OFFLOAD_TEST(Threads, TwoWrappersOnOneDeviceAtTheSameTime) {
       Twins first(device, small_decoder(2), recipe("AdamW"), offload_options(first_mode, 1024));
       Twins second(device, small_decoder(2), recipe("NormBlend"),
                    offload_options(second_mode, 2048), even_and_odd, /*seed=*/9);
+      first.device_is_shared = second.device_is_shared = true;
       std::array<std::thread, 2> threads{std::thread([&] { first.steps(6); }),
                                          std::thread([&] { second.steps(6); })};
       for (auto& thread : threads) thread.join();
@@ -32,6 +33,7 @@ OFFLOAD_TEST(Threads, OneIsRemadeWhileTheOtherSteps) {
     Twins steady(device, small_decoder(2), recipe("Adam"), offload_options(mode, 1024));
     Twins remade(device, small_decoder(2), recipe("AdamW"), offload_options(mode, 1024), nullptr,
                  /*seed=*/5);
+    steady.device_is_shared = remade.device_is_shared = true;
     std::thread thread([&] { steady.steps(12); });
     for (int round = 0; round < 4; ++round) {
       remade.step();

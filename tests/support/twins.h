@@ -48,6 +48,9 @@ class Twins {
   std::unique_ptr<torch::optim::Optimizer> plain;
   std::unique_ptr<CPUOffloadOptimizer> wrapped;
 
+  /// Another thread steps on the same device, so that copies of its own may go on.
+  bool device_is_shared = false;
+
  private:
   torch::Device device_;
   std::vector<ParamSpec> specs_;

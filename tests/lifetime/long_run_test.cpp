@@ -42,18 +42,21 @@ void run_long(const TestDevice& device, Mode mode, int steps) {
                                         {.name = "layers.1.weight", .shape = {12, 12}},
                                         {.name = "layers.1.bias", .shape = {12}}};
   Twins twins(device, specs, recipe("AdamW"), offload_options(mode, 1024, 2));
-  // Every one of 31 sets comes again and again, none of them twice in a row.
+  // Every one of the sets comes again and again, none of them twice in a row.
+  constexpr int kSets = 31;
   int round = 0;
   const auto changing = [&round](size_t i, const std::string&) {
-    return ((round * 7 % 31 + 1) >> i & 1) != 0;
+    return ((round * 7 % kSets + 1) >> i & 1) != 0;
   };
   const auto go = [&](int count) {
     for (int step = 0; step < count; ++step, ++round) twins.step(changing);
   };
-  go(steps / 10);
+  // Both times after whole rounds of the sets, as memory for gradients belongs to the set.
+  const int early = steps / 10 / kSets * kSets;
+  go(early);
   ASSERT_TRUE(twins.same());
   const Held before = held(twins, device);
-  go(steps - steps / 10);
+  go((steps - early) / kSets * kSets);
   ASSERT_TRUE(twins.same());
   const Held after = held(twins, device);
   // The allocator's own caches settle late; what one step would leave behind, even 16 bytes, is

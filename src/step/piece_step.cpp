@@ -78,8 +78,8 @@ void PieceStep::collect_after_throw() noexcept {
   try {
     collect();
   } catch (const std::exception& error) {
-    TORCH_WARN("[optim_offload] new state of a failed piece stays on the device (", message_of(error),
-               ")");
+    TORCH_WARN("[optim_offload] new state of a failed piece stays on the device (",
+               message_of(error), ")");
   }
 }
 

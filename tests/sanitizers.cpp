@@ -8,8 +8,8 @@ extern "C" const char* __tsan_default_suppressions() {
   return "called_from_lib:libgomp.so\n"
          "called_from_lib:libtorch_cpu.so\n"
          "called_from_lib:libtorch_cuda.so\n"
-         "race:libtorch_cpu.so\n"
-         "race:libc10.so\n";
+         "race_top:libtorch_cpu.so\n"
+         "race_top:libc10.so\n";
 }
 #endif
 

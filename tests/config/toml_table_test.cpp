@@ -11,10 +11,10 @@
 namespace optim_offload {
 namespace {
 
-TomlDocument parse(std::string_view text) { return TomlDocument::parse(text, "f.toml"); }
+TomlDocument parse_text(std::string_view text) { return TomlDocument::parse(text, "f.toml"); }
 
 TEST(TomlTable, ReadsEveryType) {
-  auto table = parse(
+  auto table = parse_text(
                    "[a.b]\n"
                    "i = 7\n"
                    "f = 2.5\n"
@@ -39,7 +39,7 @@ TEST(TomlTable, ReadsEveryType) {
 }
 
 TEST(TomlTable, GivesDefaultsForAbsentKeysAndTables) {
-  const auto document = parse("");
+  const auto document = parse_text("");
   auto table = document.table("a.b");
   EXPECT_EQ(table.get_int("i", 5), 5);
   EXPECT_EQ(table.get_float("f", 0.5), 0.5);
@@ -54,7 +54,7 @@ TEST(TomlTable, GivesDefaultsForAbsentKeysAndTables) {
 
 TEST(TomlTable, NamesFileLineKeyAndValueOfAWrongType) {
   auto table =
-      parse("\n[a]\nlr = \"fast\"\nn = 1.5\nflag = 1\ns = true\nlist = 3\nday = 1979-05-27\n")
+      parse_text("\n[a]\nlr = \"fast\"\nn = 1.5\nflag = 1\ns = true\nlist = 3\nday = 1979-05-27\n")
           .table("a");
   EXPECT_EQ(error_text([&] { table.get_float("lr", 1, at_least(0.0)); }),
             "[optim_offload] f.toml:3: a.lr = \"fast\" is a string; must be a number at least 0");
@@ -74,7 +74,7 @@ TEST(TomlTable, NamesFileLineKeyAndValueOfAWrongType) {
 
 TEST(TomlTable, NamesWhatIsOutOfRange) {
   auto table =
-      parse("i = 0\nf = -0.5\nb = [0.9, 1.0]\nshort = [0.9]\nnan = nan\ninf = -inf\n").root();
+      parse_text("i = 0\nf = -0.5\nb = [0.9, 1.0]\nshort = [0.9]\nnan = nan\ninf = -inf\n").root();
   EXPECT_EQ(error_text([&] { table.get_int("i", 1, at_least<int64_t>(1)); }),
             "[optim_offload] f.toml:1: i = 0 must be at least 1");
   EXPECT_EQ(error_text([&] { table.get_float("f", 1, between(0.0, 1.0)); }),
@@ -94,16 +94,20 @@ TEST(TomlTable, NamesWhatIsOutOfRange) {
 // toml11 3.x gives the largest number instead, silently; 4.x refuses the file.
 TEST(TomlTable, NumbersThatDoNotFitAreErrors) {
   for (const char* value : {"99999999999999999999", "-99999999999999999999"}) {
-    const auto read = [&] { return parse(std::string("\nn = ") + value).root().get_int("n", 1); };
+    const auto read = [&] {
+      return parse_text(std::string("\nn = ") + value).root().get_int("n", 1);
+    };
     EXPECT_HAS(error_text(read), "f.toml:2: n");
-    EXPECT_HAS(error_text([&] { parse(std::string("\nn = ") + value).root().get_float("n", 1); }),
-               "f.toml:2: n");
+    EXPECT_HAS(
+        error_text([&] { parse_text(std::string("\nn = ") + value).root().get_float("n", 1); }),
+        "f.toml:2: n");
   }
-  EXPECT_HAS(error_text([&] { parse("\nn = 1e999").root().get_float("n", 1); }), "f.toml:2: n");
+  EXPECT_HAS(error_text([&] { parse_text("\nn = 1e999").root().get_float("n", 1); }),
+             "f.toml:2: n");
 }
 
 TEST(TomlTable, NamesTheChoicesAndTheNearest) {
-  auto table = parse("type = \"adam_w\"\nother = \"zzz\"").root();
+  auto table = parse_text("type = \"adam_w\"\nother = \"zzz\"").root();
   EXPECT_EQ(
       error_text([&] {
         table.get_string("type", "", {"sgd", "adamw"});
@@ -117,10 +121,10 @@ TEST(TomlTable, NamesTheChoicesAndTheNearest) {
 }
 
 TEST(TomlTable, NamesWhatIsMissing) {
-  auto table = parse("x = 1\n[a]\n").table("a");
+  auto table = parse_text("x = 1\n[a]\n").table("a");
   EXPECT_EQ(error_text([&] { table.require_string("path"); }),
             "[optim_offload] f.toml:2: a.path is missing; set it to a string");
-  auto absent = parse("").table("b");
+  auto absent = parse_text("").table("b");
   EXPECT_EQ(error_text([&] { absent.require_int("n", at_least<int64_t>(1)); }),
             "[optim_offload] f.toml: b.n is missing; set it to an integer at least 1");
   EXPECT_EQ(error_text([&] { absent.fail("n", "must be set with m"); }),
@@ -128,7 +132,7 @@ TEST(TomlTable, NamesWhatIsMissing) {
 }
 
 TEST(TomlTable, RejectsUnknownKeys) {
-  const auto document = parse("[a]\nlr = 1\nwieght_decay = 2\n[a.deep]\nx = 1\n[b]\ny = 1\n");
+  const auto document = parse_text("[a]\nlr = 1\nwieght_decay = 2\n[a.deep]\nx = 1\n[b]\ny = 1\n");
   auto table = document.table("a");
   table.get_float("lr", 0);
   table.get_float("weight_decay", 0);
@@ -148,34 +152,34 @@ TEST(TomlTable, RejectsUnknownKeys) {
 }
 
 TEST(TomlTable, ATableMustBeATable) {
-  const auto document = parse("a = 3\n");
+  const auto document = parse_text("a = 3\n");
   EXPECT_HAS(error_text([&] { document.table("a.b"); }),
              "f.toml:1: a = 3 is an integer; must be a table, [a]");
 }
 
 TEST(TomlDocument, NamesTheLineOfASyntaxError) {
-  EXPECT_HAS(error_text([] { parse("a = 1\nb = = 2\n"); }),
+  EXPECT_HAS(error_text([] { parse_text("a = 1\nb = = 2\n"); }),
              "[optim_offload] f.toml:2: not valid TOML");
-  EXPECT_HAS(error_text([] { parse("a = 1\na = 2\n"); }), "f.toml:2: not valid TOML");
-  EXPECT_HAS(error_text([] { parse("x = 'abc\n"); }), "f.toml:1: not valid TOML");
+  EXPECT_HAS(error_text([] { parse_text("a = 1\na = 2\n"); }), "f.toml:2: not valid TOML");
+  EXPECT_HAS(error_text([] { parse_text("x = 'abc\n"); }), "f.toml:1: not valid TOML");
 }
 
 // toml11 3.7 reads outside of its memory when it reports such a string (found by fuzzing).
 TEST(TomlDocument, RefusesWhatIsNotUtf8) {
   const std::string filler = "b = '" + std::string(5000, 'x') + "'\n";
   for (const std::string bad : {"a = '\xff'", "a = \"\xc3\"", "a = '''\xed\xa0\x80'''", "# \x80"}) {
-    EXPECT_HAS(error_text([&] { parse("\n" + bad + "\n" + filler); }),
+    EXPECT_HAS(error_text([&] { parse_text("\n" + bad + "\n" + filler); }),
                "f.toml:2: not valid TOML: not UTF-8");
   }
-  EXPECT_NO_THROW(parse("a = '\u00e9 \U0001F600'  # \u20ac\n"));
+  EXPECT_NO_THROW(parse_text("a = '\u00e9 \U0001F600'  # \u20ac\n"));
 }
 
 TEST(TomlDocument, RefusesHostileNesting) {
-  EXPECT_HAS(error_text([] { parse("a = " + std::string(100000, '[')); }), "nested deeper");
+  EXPECT_HAS(error_text([] { parse_text("a = " + std::string(100000, '[')); }), "nested deeper");
   std::string key = "a";
   for (int i = 0; i < 100000; ++i) key += ".a";
-  EXPECT_HAS(error_text([&] { parse("\n" + key + " = 1"); }), "f.toml:2");
-  EXPECT_NO_THROW(parse("a = [[[[1]]]]\nb.c.d.e = 1.5\nt = 'and so on.......'\n"));
+  EXPECT_HAS(error_text([&] { parse_text("\n" + key + " = 1"); }), "f.toml:2");
+  EXPECT_NO_THROW(parse_text("a = [[[[1]]]]\nb.c.d.e = 1.5\nt = 'and so on.......'\n"));
 }
 
 TEST(TomlDocument, SaysThatAFileIsMissing) {
@@ -195,7 +199,7 @@ TEST(TomlDocument, LoadsAFile) {
 }
 
 TEST(TomlDocument, OverridesTakeTomlAndPlainWords) {
-  auto document = parse("[trainer.optim]\nlr = 1\ntype = 'sgd'\n");
+  auto document = parse_text("[trainer.optim]\nlr = 1\ntype = 'sgd'\n");
   document.apply_override("trainer.optim.lr=3e-4");
   document.apply_override("trainer.optim.type = adamw");
   document.apply_override("trainer.optim.betas=[0.5, 0.6]");
@@ -212,7 +216,7 @@ TEST(TomlDocument, OverridesTakeTomlAndPlainWords) {
 }
 
 TEST(TomlDocument, OverridesAreCheckedAsTheFileIs) {
-  auto document = parse("[a]\nn = 1\n");
+  auto document = parse_text("[a]\nn = 1\n");
   document.apply_override("a.n=many");
   document.apply_override("a.m=2\nx=3");  // Not one value: a string.
   auto table = document.table("a");

@@ -8,7 +8,7 @@
 namespace optim_offload::testing {
 namespace {
 
-const char* const kNames[] = {"SGD", "AdamW", "ElementwiseBlend", "NormBlend"};
+const char* const kOptimizers[] = {"SGD", "AdamW", "ElementwiseBlend", "NormBlend"};
 
 OFFLOAD_TEST(Gradients, FrozenParametersStayAndOwnNoState) {
   auto specs = small_decoder(3);
@@ -16,7 +16,7 @@ OFFLOAD_TEST(Gradients, FrozenParametersStayAndOwnNoState) {
     spec.requires_grad = spec.name.find("layers.1.") == std::string::npos &&
                          spec.name.find("up_proj") == std::string::npos;
   }
-  for (const auto* name : kNames) {
+  for (const auto* name : kOptimizers) {
     for (const auto mode : kModes) {
       SCOPED_TRACE(std::string(name) + " " + to_string(mode));
       Twins twins(device, specs, recipe(name), offload_options(mode), even_and_odd);
@@ -28,7 +28,7 @@ OFFLOAD_TEST(Gradients, FrozenParametersStayAndOwnNoState) {
 }
 
 OFFLOAD_TEST(Gradients, AbsentNowAndThen) {
-  for (const auto* name : kNames) {
+  for (const auto* name : kOptimizers) {
     for (const auto mode : kModes) {
       SCOPED_TRACE(std::string(name) + " " + to_string(mode));
       Twins twins(device, small_decoder(3), recipe(name), offload_options(mode), even_and_odd);

@@ -7,7 +7,7 @@
 namespace optim_offload::train {
 namespace {
 
-ModelConfig shape() {
+ModelConfig attention_shape() {
   ModelConfig config;
   config.dim = 24;
   config.heads = 6;
@@ -20,7 +20,7 @@ ModelConfig shape() {
 TEST(Attention, SharesKeyHeadsInGroupsOfNeighbours) {
   torch::manual_seed(1);
   const torch::NoGradGuard no_grad;
-  const auto grouped_shape = shape();
+  const auto grouped_shape = attention_shape();
   auto full_shape = grouped_shape;
   full_shape.kv_heads = full_shape.heads;
   const Attention grouped(grouped_shape, torch::kFloat32);
@@ -43,7 +43,7 @@ TEST(Attention, SharesKeyHeadsInGroupsOfNeighbours) {
 TEST(Attention, EqualsItsFormula) {
   torch::manual_seed(2);
   const torch::NoGradGuard no_grad;
-  const auto config = shape();
+  const auto config = attention_shape();
   const Attention attention(config, torch::kFloat32);
   const auto p = attention.named_parameters();
   p["q_norm.weight"].uniform_(0.5, 1.5);
@@ -70,7 +70,7 @@ TEST(Attention, EqualsItsFormula) {
 TEST(Attention, ACacheGivesTheSameAsTheWholeSequence) {
   torch::manual_seed(3);
   const torch::NoGradGuard no_grad;
-  const Attention attention(shape(), torch::kFloat32);
+  const Attention attention(attention_shape(), torch::kFloat32);
   const Rope rope(8, 16, 100.0, torch::kCPU);
   const auto x = torch::randn({2, 9, 24});
   const auto whole = attention.forward(x, rope);

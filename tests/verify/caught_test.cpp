@@ -1,5 +1,6 @@
 // What OffloadOptions::verify finds, and how it says so.
 #include <gtest/gtest.h>
+#include <torch/serialize/archive.h>
 
 #include "optim_offload/traits.h"
 #include "support/blend.h"

@@ -1,8 +1,8 @@
 #include "bench/measure.h"
 
-#include <chrono>
 #include <memory>
 
+#include "bench/clock.h"
 #include "bench/optimizers.h"
 #include "bench/record_timeline.h"
 #include "bench/saved_state.h"
@@ -12,15 +12,9 @@ namespace optim_offload::bench {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Of state for each parameter, of any optimizer here, and what each is aligned to.
 constexpr int64_t kMostTensors = 2;
 constexpr int64_t kAlignment = 256;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // The optimizer that is measured; `wrapper` is null where it is the plain one.
 struct Measured {

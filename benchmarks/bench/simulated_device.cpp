@@ -1,22 +1,16 @@
-#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
 
 #include <torch/version.h>
 
+#include "bench/clock.h"
 #include "bench/device.h"
 #include "transfer/simulated_device.h"
 
 namespace optim_offload::bench {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 class SimulatedLinkProbe : public LinkProbe {
  public:

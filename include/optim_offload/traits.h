@@ -24,6 +24,10 @@ struct OPTIM_OFFLOAD_EXPORT OptimizerTraits {
   /// A parameter's state tensors are all made in its first step and never replaced by others.
   /// Then later steps need not search the state again.
   bool fixed_state = false;
+
+  /// step() changes no option of a group (a counter there, say). Then options are neither copied
+  /// for each piece of a chunked step nor compared after it.
+  bool fixed_options = false;
 };
 
 /// Sets the traits of the class `type` (as `typeid` of an object gives it). Thread-safe.

@@ -23,7 +23,8 @@ struct Registry {
   std::unordered_map<std::type_index, OptimizerTraits> traits;
 
   Registry() {
-    constexpr OptimizerTraits element_wise{.element_wise = true, .fixed_state = true};
+    constexpr OptimizerTraits element_wise{
+        .element_wise = true, .fixed_state = true, .fixed_options = true};
     traits[typeid(torch::optim::Adagrad)] = element_wise;
     traits[typeid(torch::optim::Adam)] = element_wise;
     traits[typeid(torch::optim::AdamW)] = element_wise;

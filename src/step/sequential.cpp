@@ -30,7 +30,8 @@ void step_lane_in_order(StepContext& context, DeviceLane& lane, state::GroupOpti
 
 void step_sequential(StepContext& context, StepPlan& plan) {
   const EmptyGroups empty(context.base);
-  state::GroupOptions options(context.base.param_groups(), plan.last_piece_of_group());
+  state::GroupOptions options(context.base.param_groups(), plan.last_piece_of_group(),
+                              context.traits.fixed_options);
   PieceSteps steps;
   try {
     for (const auto& lane : plan.lanes()) step_lane_in_order(context, *lane, options, steps);

@@ -32,7 +32,8 @@ void submit(StepContext& context, DeviceLane& lane, size_t slots, state::GroupOp
 
 void step_streamed(StepContext& context, StepPlan& plan, size_t slots) {
   const EmptyGroups empty(context.base);
-  state::GroupOptions options(context.base.param_groups(), plan.last_piece_of_group());
+  state::GroupOptions options(context.base.param_groups(), plan.last_piece_of_group(),
+                              context.traits.fixed_options);
   PieceSteps steps;
   std::vector<std::unique_ptr<Stream>> streams;
   try {

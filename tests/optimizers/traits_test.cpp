@@ -95,6 +95,7 @@ TEST_P(KnownOptimizers, HaveBothTraits) {
   const auto traits = optimizer_traits(*optimizer);
   EXPECT_TRUE(traits.element_wise);
   EXPECT_TRUE(traits.fixed_state);
+  EXPECT_TRUE(traits.fixed_options);
   EXPECT_FALSE(traits.couples_parameters);
 }
 
@@ -161,6 +162,7 @@ TEST(Traits, MuonKeepsItsBuffersButIsNotElementWise) {
   EXPECT_FALSE(optimizer_traits(muon).element_wise);
   EXPECT_FALSE(optimizer_traits(muon).couples_parameters);
   EXPECT_TRUE(optimizer_traits(muon).fixed_state);
+  EXPECT_FALSE(optimizer_traits(muon).fixed_options) << "it counts steps there";
   torch::Tensor first;
   for (int64_t step = 0; step < 4; ++step) {
     matrix.mutable_grad() = numbers({4, 3}, step);

@@ -1,6 +1,7 @@
 // Options that the base itself changes during a step.
 #include <gtest/gtest.h>
 
+#include "optim_offload/traits.h"
 #include "support/blend.h"
 #include "support/twins.h"
 
@@ -19,6 +20,27 @@ OFFLOAD_TEST(GroupOptions, CountersAdvanceOnceAStep) {
         EXPECT_EQ(static_cast<BlendOptions&>(group.options()).group_steps(), 5);
       }
     }
+  }
+}
+
+/// Says of its options what is not true.
+class WronglyFixedBlend : public GroupCounterBlend {
+ public:
+  using GroupCounterBlend::GroupCounterBlend;
+};
+
+// All pieces then get the groups' own options, as documented: a counter there counts pieces.
+OFFLOAD_TEST(GroupOptions, ThoseSaidToBeFixedAreNotCopied) {
+  set_optimizer_traits<WronglyFixedBlend>({.fixed_options = true});
+  for (const auto mode : kChunkedModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(3), recipe_of<WronglyFixedBlend>("WronglyFixedBlend"),
+                offload_options(mode, 1024));
+    twins.gradients();
+    twins.wrapped->step();
+    auto& options = static_cast<BlendOptions&>(twins.wrapped->param_groups()[0].options());
+    EXPECT_EQ(options.group_steps(), twins.wrapped->stats().pieces);
+    EXPECT_GT(options.group_steps(), 1);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "train/checkpoint.h"
 
 #include <cerrno>
-#include <cstring>
 #include <exception>
 #include <fstream>
 #include <mutex>
@@ -10,6 +9,7 @@
 
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
+#include <c10/util/error.h>
 #include <torch/serialize.h>
 
 #include "optim_offload/cpu_offload_optimizer.h"
@@ -54,7 +54,7 @@ void save_archive(torch::serialize::OutputArchive& archive, const std::filesyste
   });
   out.close();
   TORCH_CHECK(out.good(), "[optim_offload] cannot write ", path.string(), " (",
-              std::strerror(errno), "); check space and permissions");
+              c10::utils::str_error(errno), "); check space and permissions");
 }
 
 torch::serialize::InputArchive open_archive(const std::filesystem::path& path,

@@ -12,6 +12,7 @@
 #include <c10/util/error.h>
 #include <torch/serialize.h>
 
+#include "error.h"
 #include "optim_offload/cpu_offload_optimizer.h"
 #include "train/durable_files.h"
 #include "train/json_file.h"
@@ -63,9 +64,7 @@ torch::serialize::InputArchive open_archive(const std::filesystem::path& path,
   try {
     archive.load_from(path.string(), device);
   } catch (const std::exception& error) {
-    const auto* known = dynamic_cast<const c10::Error*>(&error);
-    TORCH_CHECK(false, "[optim_offload] ", path.string(), " cannot be read (",
-                known != nullptr ? known->what_without_backtrace() : error.what(),
+    TORCH_CHECK(false, "[optim_offload] ", path.string(), " cannot be read (", message_of(error),
                 "); resume from another checkpoint");
   }
   return archive;

@@ -11,6 +11,7 @@
 #include <c10/util/Exception.h>
 #include <CLI/CLI.hpp>
 
+#include "error.h"
 #include "train/config.h"
 #include "train/stop_signal.h"
 #include "train/trainer.h"
@@ -25,10 +26,8 @@ constexpr int kBadConfig = 2;
 std::string error_text() {
   try {
     throw;
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
   } catch (const std::exception& error) {
-    return error.what();
+    return message_of(error);
   } catch (...) {
     return "an unknown error";
   }

@@ -6,14 +6,6 @@
 namespace optim_offload::testing {
 namespace {
 
-std::vector<torch::Tensor> all_parameters(const torch::optim::Optimizer& optimizer) {
-  std::vector<torch::Tensor> list;
-  for (const auto& group : optimizer.param_groups()) {
-    list.insert(list.end(), group.params().begin(), group.params().end());
-  }
-  return list;
-}
-
 /// For each element, in memory's order: whether it can be from before the step, and from after it.
 struct Ages {
   std::vector<bool> before;

@@ -10,14 +10,6 @@
 namespace optim_offload::testing {
 namespace {
 
-std::vector<torch::Tensor> all_parameters(const torch::optim::Optimizer& optimizer) {
-  std::vector<torch::Tensor> list;
-  for (const auto& group : optimizer.param_groups()) {
-    list.insert(list.end(), group.params().begin(), group.params().end());
-  }
-  return list;
-}
-
 /// Each parameter with its state is as before or as after the step, never a mixture.
 void expect_each_before_or_after(const Twins& twins, const Model& before_model,
                                  const Snapshot& before) {

@@ -141,6 +141,14 @@ AssertionResult same_parameters(const Model& expected, const Model& actual) {
   return AssertionSuccess();
 }
 
+std::vector<torch::Tensor> all_parameters(const torch::optim::Optimizer& optimizer) {
+  std::vector<torch::Tensor> list;
+  for (const auto& group : optimizer.param_groups()) {
+    list.insert(list.end(), group.params().begin(), group.params().end());
+  }
+  return list;
+}
+
 Snapshot snapshot(const torch::optim::Optimizer& optimizer) {
   expect_copies_done();
   // One archive for all, as writing one takes longer than what is in it.

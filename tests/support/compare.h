@@ -17,6 +17,9 @@ namespace optim_offload::testing {
 /// What one state or options object writes into an archive, by key.
 using Fields = std::map<std::string, c10::IValue>;
 
+/// Those of all groups, in order.
+std::vector<torch::Tensor> all_parameters(const torch::optim::Optimizer& optimizer);
+
 /// Everything an optimizer holds, in the order of its groups. A parameter without state has none.
 struct Snapshot {
   std::vector<Fields> options;             ///< Of each group.

@@ -14,7 +14,8 @@ namespace optim_offload {
 
 void CPUOffloadOptimizer::save(torch::serialize::OutputArchive& archive) const {
   // The base's save() reads groups and state of its own; they are lent, and come back unchanged.
-  const state::Loan loan(const_cast<CPUOffloadOptimizer&>(*this), *impl().base);
+  auto& self = const_cast<CPUOffloadOptimizer&>(*this);
+  const state::Loan loan(*impl().base, self.param_groups_, self.state_);
   impl().base->save(archive);
 }
 
@@ -23,7 +24,7 @@ void CPUOffloadOptimizer::load(torch::serialize::InputArchive& archive) {
   self.registry.refresh(param_groups_);
   self.rehearse_load(archive, param_groups_);
   {
-    const state::Loan loan(*this, *self.base);
+    const state::Loan loan(*self.base, param_groups_, state_);
     self.base->load(archive);
   }
   self.loaded = true;

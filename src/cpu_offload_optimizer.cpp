@@ -97,7 +97,7 @@ torch::Tensor CPUOffloadOptimizer::step(LossClosure closure) {
 
   torch::Tensor result;
   {
-    state::Loan loan(*this, *self.base);
+    state::Loan loan(*self.base, param_groups_, state_);
     if (!closure_first && closure != nullptr) {
       base_closure = [&loan, closure] { return loan.call(closure); };
     }

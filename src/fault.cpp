@@ -24,6 +24,8 @@ const char* to_string(FaultSite site) {
       return "host memory";
     case FaultSite::PageLock:
       return "page lock";
+    case FaultSite::Thread:
+      return "thread";
     case FaultSite::SlotMemory:
       return "slot memory";
     case FaultSite::MakeEvent:

@@ -8,6 +8,7 @@ namespace optim_offload {
 enum class FaultSite {
   HostMemory,   ///< mapping host memory
   PageLock,     ///< locking it
+  Thread,       ///< a thread that makes host memory in advance
   SlotMemory,   ///< device memory of a slot
   MakeEvent,    ///< a link's calls, as below
   CopyUp,       ///< one copy to the device
@@ -16,7 +17,7 @@ enum class FaultSite {
   LaneWait,     ///< one lane's wait for another
   HostWait,     ///< the host's wait for a lane
 };
-inline constexpr int kFaultSites = 9;
+inline constexpr int kFaultSites = 10;
 
 const char* to_string(FaultSite site);
 

@@ -1,11 +1,12 @@
 #include "memory/arena.h"
 
 #include <algorithm>
-#include <chrono>
+#include <system_error>
 
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/from_blob.h>
 
+#include "fault.h"
 #include "memory/slab.h"
 
 namespace optim_offload::memory {
@@ -13,6 +14,12 @@ namespace {
 
 // Large enough that a piece seldom crosses two slabs, small enough that the first is there soon.
 constexpr size_t kSlabBytes = size_t{1} << 30;
+
+/// As std::async does.
+void throw_if_no_thread() {
+  if (!fault_due(FaultSite::Thread)) return;
+  throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+}
 
 }  // namespace
 
@@ -75,9 +82,14 @@ std::shared_ptr<Slab> Arena::new_slab(size_t bytes, LockFor lock_for) {
   if (slab == nullptr) slab = std::make_shared<Slab>(size, lock_for, pin_);
   if (next != upcoming.end() && !next_.valid()) {
     next_lock_for_ = lock_for;
-    next_ = std::async(std::launch::async, [later = take_slab(), lock_for, pin = pin_] {
-      return std::make_shared<Slab>(later, lock_for, pin);
-    });
+    try {
+      throw_if_no_thread();
+      next_ = std::async(std::launch::async, [later = take_slab(), lock_for, pin = pin_] {
+        return std::make_shared<Slab>(later, lock_for, pin);
+      });
+    } catch (const std::system_error&) {
+      // The process may have no more threads; the slab is then made when it is needed.
+    }
   }
   return slab;
 }

@@ -8,9 +8,8 @@
 
 namespace optim_offload::state {
 
-GroupOptions::GroupOptions(Groups& groups, std::vector<size_t> last_piece, bool fixed)
-    : groups_(groups), kept_(fixed ? 0 : groups.size()) {
-  if (fixed) return;
+GroupOptions::GroupOptions(Groups& groups, const std::vector<size_t>& last_piece)
+    : groups_(groups), kept_(groups.size()) {
   for (size_t g = 0; g < groups.size(); ++g) {
     auto& options = GroupAccess::options(groups[g]);
     if (options == nullptr) continue;
@@ -44,7 +43,6 @@ void GroupOptions::before_piece(size_t piece) {
 }
 
 void GroupOptions::after_piece(const std::vector<size_t>& stepped) {
-  if (kept_.empty()) return;
   for (const size_t g : stepped) {
     Kept& kept = kept_[g];
     if (kept.before == nullptr) continue;

@@ -19,9 +19,8 @@ class GroupOptions {
  public:
   using Groups = std::vector<torch::optim::OptimizerParamGroup>;
 
-  /// `last_piece[g]`: the last piece with parameters of group g, or the step's last piece. `fixed`:
-  /// the base changes no options, so that all pieces may have the groups' own.
-  GroupOptions(Groups& groups, std::vector<size_t> last_piece, bool fixed);
+  /// `last_piece[g]`: the last piece with parameters of group g, or the step's last piece.
+  GroupOptions(Groups& groups, const std::vector<size_t>& last_piece);
 
   /// Puts the own objects back, also after a throw.
   ~GroupOptions();

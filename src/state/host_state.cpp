@@ -10,6 +10,7 @@
 #include <ATen/Parallel.h>
 
 #include "align.h"
+#include "transfer/device_of.h"
 
 namespace optim_offload::state {
 namespace {
@@ -118,7 +119,8 @@ void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of, bool l
                                    move.member->record.moved[move.index].home);
       // What an archive brings lies on the host. Other CPU tensors do too, but for a simulated
       // device, whose memory is the CPU's.
-      transfer::Link* link = loaded && tensor.is_cpu() ? nullptr : link_of(tensor.device());
+      transfer::Link* link =
+          loaded && tensor.is_cpu() ? nullptr : link_of(transfer::device_of(tensor));
       if (link == nullptr) {
         copy_on_host(home.host_data(), static_cast<const std::byte*>(tensor.const_data_ptr()),
                      home.bytes);

@@ -1,24 +1,28 @@
 #pragma once
 
-#include <utility>
+#include <vector>
 
 #include <torch/optim/optimizer.h>
 
+#include "state/host_state.h"
+
 namespace optim_offload::state {
 
-/// Lends groups and state of the wrapper to the base for the length of a scope. By swap: neither
-/// objects nor options are copied, so all references into them stay good.
+/// Lends groups and state to the base, which has none of its own, for the length of a scope. By
+/// swap: neither objects nor options are copied, so all references into them stay good.
 class Loan {
  public:
-  Loan(torch::optim::Optimizer& wrapper, torch::optim::Optimizer& base)
-      : wrapper_(wrapper), base_(base) {
+  using Groups = std::vector<torch::optim::OptimizerParamGroup>;
+
+  Loan(torch::optim::Optimizer& base, Groups& groups, StateMap& states)
+      : base_(base), groups_(groups), states_(states) {
     swap();
   }
   ~Loan() { swap(); }
   Loan(const Loan&) = delete;
   Loan& operator=(const Loan&) = delete;
 
-  /// Calls the user's closure with groups and state back at the wrapper, as it may use them (most
+  /// Calls the user's closure with groups and state back at their owner, as it may use them (most
   /// closures call zero_grad()), and lends them again.
   torch::Tensor call(const torch::optim::Optimizer::LossClosure& closure) {
     struct Lend {
@@ -32,12 +36,13 @@ class Loan {
 
  private:
   void swap() noexcept {
-    wrapper_.param_groups().swap(base_.param_groups());
-    wrapper_.state().swap(base_.state());
+    base_.param_groups().swap(groups_);
+    base_.state().swap(states_);
   }
 
-  torch::optim::Optimizer& wrapper_;
   torch::optim::Optimizer& base_;
+  Groups& groups_;
+  StateMap& states_;
 };
 
 }  // namespace optim_offload::state

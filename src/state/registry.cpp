@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "error.h"
+#include "transfer/device_of.h"
 
 namespace optim_offload::state {
 
@@ -29,7 +30,8 @@ bool Registry::matches(const std::vector<torch::optim::OptimizerParamGroup>& gro
       if (i == members_.size()) return false;
       const Member& member = members_[i];
       if (member.group != g || !member.param.is_same(param)) return false;
-      if (member.device != param.device()) return false;  // model->to() keeps the object
+      if (member.device != transfer::device_of(param))
+        return false;  // model->to() keeps the object
       ++i;
     }
   }
@@ -52,13 +54,13 @@ void Registry::refresh(const std::vector<torch::optim::OptimizerParamGroup>& gro
                     " holds an undefined tensor; pass defined parameters only");
       member.param = param;
       member.group = g;
-      member.device = param.device();
+      member.device = transfer::device_of(param);
       if (const auto name = names_.find(member.key()); name != names_.end())
         member.name = name->second;
       const auto [other, fresh] = group_of.emplace(member.key(), g);
       OFFLOAD_CHECK(fresh, "a parameter stands twice in the parameter groups (", member.label(),
                     ", in groups ", other->second, " and ", g, "); pass each tensor once");
-      named.push_back({member.name, param.device()});
+      named.push_back({member.name, member.device});
       members.push_back(std::move(member));
     }
   }

@@ -18,7 +18,7 @@ struct Member {
   at::Tensor param;
   std::string name;  ///< Empty where the user gave none.
   size_t group = 0;
-  c10::Device device{c10::DeviceType::CPU};  ///< Where the parameter was when chunks were made.
+  c10::Device device{c10::DeviceType::CPU};  ///< device_of() the parameter when chunks were made.
   StateRecord record;
   bool stateless = false;  ///< Was stepped and got no state.
 

@@ -6,24 +6,12 @@
 
 #include <ATen/ops/empty.h>
 #include <c10/util/Type.h>
-#include <torch/serialize/archive.h>
 
 #include "error.h"
+#include "state/archive_access.h"
 
 namespace optim_offload::state {
 namespace {
-
-// OutputArchive hands out what was written only to files. An explicit template instantiation may
-// name its private member, which gives the module with the very tensors that were written.
-torch::jit::Module& written_module(torch::serialize::OutputArchive& archive);
-
-template <torch::jit::Module torch::serialize::OutputArchive::*Member>
-struct ExposeModule {
-  friend torch::jit::Module& written_module(torch::serialize::OutputArchive& archive) {
-    return archive.*Member;
-  }
-};
-template struct ExposeModule<&torch::serialize::OutputArchive::module_>;
 
 /// Calls visit(name, value) for every leaf below `value`.
 template <typename Visit>
@@ -62,10 +50,9 @@ std::shared_ptr<torch::jit::CompilationUnit> shared_unit() {
 /// All leaves of what was written.
 std::vector<WrittenValue> leaves(torch::serialize::OutputArchive& archive) {
   std::vector<WrittenValue> values;
-  walk("", written_module(archive)._ivalue(),
-       [&](const std::string& name, const c10::IValue& value) {
-         values.push_back({name, value});
-       });
+  walk("", module_of(archive)._ivalue(), [&](const std::string& name, const c10::IValue& value) {
+    values.push_back({name, value});
+  });
   return values;
 }
 
@@ -133,10 +120,9 @@ void check_archive_access() {
     const at::Tensor probe = at::empty({1});
     archive.write("probe", c10::IValue(probe));
     bool same = false;
-    walk("", written_module(archive)._ivalue(),
-         [&](const std::string& name, const c10::IValue& value) {
-           same = same || (name == "probe" && value.isTensor() && value.toTensor().is_same(probe));
-         });
+    walk("", module_of(archive)._ivalue(), [&](const std::string& name, const c10::IValue& value) {
+      same = same || (name == "probe" && value.isTensor() && value.toTensor().is_same(probe));
+    });
     OFFLOAD_CHECK(same,
                   "this LibTorch's archives do not keep the tensors written to them, so optimizer "
                   "state cannot be found; build with 2.11");

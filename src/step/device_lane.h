@@ -7,6 +7,7 @@
 
 #include "memory/slots.h"
 #include "step/bound_piece.h"
+#include "transfer/device_of.h"
 #include "transfer/link.h"
 #include "transfer/pipeline.h"
 
@@ -14,7 +15,8 @@ namespace optim_offload::step {
 
 /// What one device needs to be stepped: its link, its slots and the pieces that lie on it.
 struct DeviceLane {
-  explicit DeviceLane(c10::Device id) : device(id), link(transfer::make_link(id)), slots(id) {}
+  explicit DeviceLane(c10::Device id)
+      : device(id), link(transfer::make_link(id)), slots(transfer::memory_of(id)) {}
 
   c10::Device device;
   std::unique_ptr<transfer::Link> link;  ///< Null where state rests on the device itself.

@@ -8,6 +8,13 @@
 
 namespace optim_offload::step {
 
+std::unique_ptr<state::GroupOptions> options_for_pieces(StepContext& context,
+                                                        const StepPlan& plan) {
+  if (context.traits.fixed_options) return nullptr;
+  return std::make_unique<state::GroupOptions>(context.base.param_groups(),
+                                               plan.last_piece_of_group());
+}
+
 void rescue(StepContext& context, DeviceLane& lane, const PieceSteps& steps) noexcept {
   using transfer::Direction;
   using transfer::Lane;

@@ -70,10 +70,14 @@ class EmptyGroups {
   std::vector<std::vector<at::Tensor>> params_;
 };
 
+/// The groups' options as each piece is to see them; null where the base changes none, so that all
+/// pieces may have the groups' own.
+std::unique_ptr<state::GroupOptions> options_for_pieces(StepContext& context, const StepPlan& plan);
+
 using PieceSteps = std::vector<std::unique_ptr<PieceStep>>;
 
 /// One device's pieces, one after the other on the compute lane. On a throw all is back home.
-void step_lane_in_order(StepContext& context, DeviceLane& lane, state::GroupOptions& options,
+void step_lane_in_order(StepContext& context, DeviceLane& lane, state::GroupOptions* options,
                         PieceSteps& steps);
 
 /// After a throw, with no copy of other pieces in flight: brings home what failed pieces left on

@@ -16,8 +16,8 @@ namespace optim_offload::step {
 /// left. What differs between whole parameters and tiles is in collect_whole.cpp and tile.cpp.
 class PieceStep final : public transfer::PieceJob {
  public:
-  /// Slots have their memory. `options` belongs to the chunked modes, in which the base's groups
-  /// hold no parameters but those of the piece being stepped.
+  /// Slots have their memory. In the chunked modes the base's groups hold no parameters but
+  /// those of the piece being stepped; `options` is theirs, see options_for_pieces().
   PieceStep(StepContext& context, DeviceLane& lane, BoundPiece& piece,
             state::GroupOptions* options = nullptr);
   ~PieceStep() override { retire(); }

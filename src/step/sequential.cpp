@@ -2,7 +2,7 @@
 
 namespace optim_offload::step {
 
-void step_lane_in_order(StepContext& context, DeviceLane& lane, state::GroupOptions& options,
+void step_lane_in_order(StepContext& context, DeviceLane& lane, state::GroupOptions* options,
                         PieceSteps& steps) {
   using transfer::Direction;
   using transfer::Lane;
@@ -11,7 +11,7 @@ void step_lane_in_order(StepContext& context, DeviceLane& lane, state::GroupOpti
   transfer::Link* link = lane.link.get();
   try {
     for (BoundPiece& piece : lane.pieces) {
-      steps.push_back(std::make_unique<PieceStep>(context, lane, piece, &options));
+      steps.push_back(std::make_unique<PieceStep>(context, lane, piece, options));
       PieceStep& step = *steps.back();
       if (link != nullptr) link->copy(Lane::Compute, Direction::ToDevice, step.uploads());
       const auto copies = step.compute();
@@ -30,11 +30,10 @@ void step_lane_in_order(StepContext& context, DeviceLane& lane, state::GroupOpti
 
 void step_sequential(StepContext& context, StepPlan& plan) {
   const EmptyGroups empty(context.base);
-  state::GroupOptions options(context.base.param_groups(), plan.last_piece_of_group(),
-                              context.traits.fixed_options);
+  const auto options = options_for_pieces(context, plan);
   PieceSteps steps;
   try {
-    for (const auto& lane : plan.lanes()) step_lane_in_order(context, *lane, options, steps);
+    for (const auto& lane : plan.lanes()) step_lane_in_order(context, *lane, options.get(), steps);
   } catch (c10::Error& error) {
     explain(error, context, steps);
     throw;

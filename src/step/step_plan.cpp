@@ -71,7 +71,7 @@ plan::ParamSize StepPlan::size_of(const state::Member& member, const state::Stat
   }
   size.tileable = options_.chunked() && traits_.element_wise && gradient == Gradient::Dense &&
                   is_dense(member.param) && can_be_cut(member) &&
-                  lane(member.param.device()).link != nullptr;
+                  lane(member.device).link != nullptr;
   return size;
 }
 

@@ -13,14 +13,14 @@ struct Stream {
   SlotLease lease;
 };
 
-void submit(StepContext& context, DeviceLane& lane, size_t slots, state::GroupOptions& options,
+void submit(StepContext& context, DeviceLane& lane, size_t slots, state::GroupOptions* options,
             PieceSteps& steps) {
   if (lane.pipeline == nullptr)
     lane.pipeline = std::make_unique<transfer::Pipeline>(*lane.link, slots);
   const TimelineScope timeline_scope(*lane.link, *lane.pipeline);
   lane.pipeline->begin(lane.uses_slots());
   for (BoundPiece& piece : lane.pieces) {
-    steps.push_back(std::make_unique<PieceStep>(context, lane, piece, &options));
+    steps.push_back(std::make_unique<PieceStep>(context, lane, piece, options));
     lane.pipeline->submit(*steps.back());
     context.clock.piece_queued();
   }
@@ -32,18 +32,17 @@ void submit(StepContext& context, DeviceLane& lane, size_t slots, state::GroupOp
 
 void step_streamed(StepContext& context, StepPlan& plan, size_t slots) {
   const EmptyGroups empty(context.base);
-  state::GroupOptions options(context.base.param_groups(), plan.last_piece_of_group(),
-                              context.traits.fixed_options);
+  const auto options = options_for_pieces(context, plan);
   PieceSteps steps;
   std::vector<std::unique_ptr<Stream>> streams;
   try {
     for (const auto& lane : plan.lanes()) {
       if (lane->link == nullptr) {
-        step_lane_in_order(context, *lane, options, steps);
+        step_lane_in_order(context, *lane, options.get(), steps);
         continue;
       }
       streams.push_back(std::make_unique<Stream>(context, *lane));
-      submit(context, *lane, slots, options, steps);
+      submit(context, *lane, slots, options.get(), steps);
     }
     context.clock.queued = StepClock::Clock::now();
     // Only now does the host wait, so that all devices were fed first.

@@ -3,8 +3,8 @@
 #include "error.h"
 #include "fault.h"
 #include "transfer/counters.h"
+#include "transfer/device_of.h"
 #include "transfer/faulty_link.h"
-#include "transfer/simulated_device.h"
 
 namespace optim_offload::transfer {
 
@@ -16,9 +16,8 @@ Counters& counters() {
 namespace {
 
 std::unique_ptr<Link> make_sound_link(c10::Device device) {
-  if (device.is_cpu()) {
-    return simulated_device_active() ? make_simulated_link(device) : nullptr;
-  }
+  if (is_simulated(device)) return make_simulated_link(device);
+  if (device.is_cpu()) return nullptr;
 #ifdef OPTIM_OFFLOAD_CUDA
   if (device.is_cuda()) return make_cuda_link(device);
 #endif

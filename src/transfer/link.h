@@ -68,8 +68,8 @@ class Link {
   virtual double elapsed_us(const Event& begin, const Event& end) = 0;
 };
 
-/// The link to `device`: CUDA's for a CUDA device, the simulated one for the CPU while a
-/// ScopedSimulatedDevice lives, else null (state on the CPU already rests where it should).
+/// The link to `device`: CUDA's for a CUDA device, a simulated one for a simulated device,
+/// null for the CPU (state on the CPU already rests where it should).
 ///
 /// Throws for devices of other kinds.
 std::unique_ptr<Link> make_link(c10::Device device);

@@ -5,14 +5,14 @@
 
 namespace optim_offload::transfer {
 
-OrderCheck::OrderCheck() {
-  add_lane("the host");
-  add_lane("the compute lane");
+OrderCheck::OrderCheck(int devices) {
+  add_lane("the host", kNoDevice);
+  for (int device = 0; device < devices; ++device) add_lane("the compute lane", device);
 }
 
-OrderCheck::Lane OrderCheck::add_lane(std::string name) {
+OrderCheck::Lane OrderCheck::add_lane(std::string name, int device) {
   const std::lock_guard lock(mutex_);
-  names_.push_back(std::move(name));
+  names_.push_back({std::move(name), device});
   clocks_.emplace_back();
   return names_.size() - 1;
 }
@@ -62,7 +62,7 @@ bool OrderCheck::access(Lane lane, const void* data, size_t bytes, Access access
       stretches_.emplace(at, Stretch{gap_end, side, {}});
     }
     Stretch& stretch = stretches_.at(at);
-    ordered = follows(lane, stretch, access, what) && ordered;
+    ordered = follows(lane, stretch, access, side, what) && ordered;
     stretch.side = side;
     auto own = std::find_if(stretch.touches.begin(), stretch.touches.end(),
                             [lane](const LaneTouch& t) { return t.lane == lane; });
@@ -86,19 +86,28 @@ void OrderCheck::split(uintptr_t at) {
   stretches_.emplace_hint(after, at, std::move(rest));
 }
 
-bool OrderCheck::follows(Lane lane, const Stretch& stretch, Access access, const char* what) {
+bool OrderCheck::share_memory(Lane one, Lane other) const {
+  const int device = names_[one].device;
+  const int other_device = names_[other].device;
+  return device == other_device || device == kNoDevice || other_device == kNoDevice;
+}
+
+bool OrderCheck::follows(Lane lane, const Stretch& stretch, Access access, Side side,
+                         const char* what) {
   bool ordered = true;
   const auto check = [&](const LaneTouch& other, const Touch& touch, const char* verb) {
     if (touch.number <= done(lane, other.lane)) return;
     ordered = false;
-    std::string error = std::string(what) + " on " + names_[lane] +
+    std::string error = std::string(what) + " on " + names_[lane].name +
                         (access == Access::Read ? " reads" : " writes") + " memory that " +
-                        touch.what + " on " + names_[other.lane] + " may still be " + verb +
+                        touch.what + " on " + names_[other.lane].name + " may still be " + verb +
                         ": no wait puts one after the other";
     if (std::find(errors_.begin(), errors_.end(), error) == errors_.end())
       errors_.push_back(std::move(error));
   };
+  const bool on_device = side == Side::Device && stretch.side == Side::Device;
   for (const LaneTouch& other : stretch.touches) {
+    if (on_device && !share_memory(lane, other.lane)) continue;
     check(other, other.write, "writing");
     if (access == Access::Write) check(other, other.read, "reading");
   }

@@ -12,22 +12,25 @@ namespace optim_offload::transfer {
 /// Proves the order of a simulated device's work, in the way of a race detector. Each lane has a
 /// vector clock: what of every lane is known to be done before whatever this lane does next. An
 /// access to memory must come after each earlier one that it conflicts with (one of the two writes)
-/// by way of events and waits; that it did so by luck of timing does not count. All is decided when
-/// work is queued, so the verdict is the same in every run. Thread-safe.
+/// by way of events and waits; that it did so by luck of timing does not count. Memory of two
+/// devices is never the same, although one allocator gives both. All is decided when work is
+/// queued, so the verdict is the same in every run. Thread-safe.
 class OrderCheck {
  public:
   using Lane = size_t;
   /// The host: what it queues comes after all that it has waited for.
   static constexpr Lane kHost = 0;
-  /// The current stream, which all links of the device share.
+  /// The current stream of the first device.
   static constexpr Lane kCompute = 1;
+  /// The current stream of a device, which all links of it share.
+  static constexpr Lane compute(int device) { return kCompute + static_cast<Lane>(device); }
 
   /// A point in all lanes: for each the number of its last access that is done.
   using Clock = std::vector<uint64_t>;
 
-  OrderCheck();
+  explicit OrderCheck(int devices = 1);
 
-  Lane add_lane(std::string name);
+  Lane add_lane(std::string name, int device = 0);
 
   /// What is done before whatever is queued on `lane` from now on. An event keeps it.
   Clock now(Lane lane);
@@ -70,11 +73,19 @@ class OrderCheck {
   void catch_up(Lane lane, const Clock& done);
   uint64_t done(Lane observer, Lane lane) const;
   void split(uintptr_t at);
-  bool follows(Lane lane, const Stretch& stretch, Access access, const char* what);
+  bool follows(Lane lane, const Stretch& stretch, Access access, Side side, const char* what);
   void forget_what_host_knows();
 
   mutable std::mutex mutex_;
-  std::vector<std::string> names_;
+  struct LaneName {
+    std::string name;
+    int device;  ///< Whose lane it is; kNoDevice for the host.
+  };
+  static constexpr int kNoDevice = -1;
+
+  bool share_memory(Lane one, Lane other) const;
+
+  std::vector<LaneName> names_;
   std::vector<Clock> clocks_;
   Stretches stretches_;  // by begin, none overlap
   std::vector<std::string> errors_;

@@ -19,9 +19,12 @@ std::shared_ptr<OrderCheck>& active_order() {
 }  // namespace
 
 ScopedSimulatedDevice::ScopedSimulatedDevice(SimulatedDeviceOptions options) {
+  OFFLOAD_CHECK(options.devices >= 1,
+                "a simulated machine needs a device (devices = ", options.devices,
+                "); give at least 1");
   OFFLOAD_CHECK(!active.exchange(true), "a simulated device lives already; end its scope first");
   active_options = options;
-  active_order() = std::make_shared<OrderCheck>();
+  active_order() = std::make_shared<OrderCheck>(options.devices);
 }
 
 ScopedSimulatedDevice::~ScopedSimulatedDevice() {

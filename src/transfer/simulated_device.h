@@ -12,6 +12,10 @@ namespace optim_offload::transfer {
 
 /// How the simulated device behaves.
 struct SimulatedDeviceOptions {
+  /// How many devices there are. A tensor lies on the one that its number of elements, modulo this,
+  /// says.
+  int devices = 1;
+
   /// Each copy starts only after this delay, so that a missing wait shows.
   std::chrono::microseconds delay{0};
 
@@ -24,11 +28,11 @@ struct SimulatedDeviceOptions {
   std::optional<WaitPoint> without{};
 };
 
-/// While one lives, CPU parameters count as lying on a device: the state of optimizers wrapped
-/// meanwhile moves between "device" and "host" memory through worker threads, one for each
-/// direction, with the events and waits of the CUDA side. The order of all that is queued is
-/// checked beside it, see order(). One at a time in a process; it must outlive the optimizers
-/// wrapped under it. For tests: it needs no GPU.
+/// While one lives, CPU parameters count as lying on a device (or on several): the state of
+/// optimizers wrapped meanwhile moves between "device" and "host" memory through worker threads,
+/// one for each direction of each device, with the events and waits of the CUDA side. The order of
+/// all that is queued is checked beside it, see order(). One at a time in a process; it must
+/// outlive the optimizers wrapped under it. For tests: it needs no GPU.
 class ScopedSimulatedDevice {
  public:
   explicit ScopedSimulatedDevice(SimulatedDeviceOptions options = {});

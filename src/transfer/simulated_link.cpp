@@ -67,7 +67,11 @@ struct CopyTask {
 class SimulatedLink final : public Link {
  public:
   explicit SimulatedLink(c10::Device device)
-      : device_(device), options_(simulated_device_options()), order_(simulated_device_order()) {}
+      : device_(device),
+        options_(simulated_device_options()),
+        order_(simulated_device_order()),
+        number_(device.is_cpu() ? 0 : device.index()),
+        compute_(OrderCheck::compute(number_)) {}
 
   c10::Device device() const override { return device_; }
 
@@ -120,7 +124,7 @@ class SimulatedLink final : public Link {
   void synchronize(Lane lane, WaitPoint point) override {
     if (options_.without == point) return;
     if (lane == Lane::Compute) {
-      order_->wait(OrderCheck::kHost, order_->now(OrderCheck::kCompute));
+      order_->wait(OrderCheck::kHost, order_->now(compute_));
       return;
     }
     auto& queue = lane == Lane::H2D ? h2d_ : d2h_;
@@ -161,15 +165,13 @@ class SimulatedLink final : public Link {
   Queue& queue(Lane lane) {
     auto& queue = lane == Lane::H2D ? h2d_ : d2h_;
     if (!queue) {
-      queue.emplace(order_->add_lane(lane == Lane::H2D ? "the H2D lane" : "the D2H lane"));
+      queue.emplace(order_->add_lane(lane == Lane::H2D ? "the H2D lane" : "the D2H lane", number_));
       ++counters().streams;
     }
     return *queue;
   }
 
-  OrderCheck::Lane id(Lane lane) {
-    return lane == Lane::Compute ? OrderCheck::kCompute : queue(lane).id;
-  }
+  OrderCheck::Lane id(Lane lane) { return lane == Lane::Compute ? compute_ : queue(lane).id; }
 
   bool check(Lane lane, Direction direction, const Copy& copy) {
     using enum OrderCheck::Access;
@@ -186,6 +188,8 @@ class SimulatedLink final : public Link {
   c10::Device device_;
   SimulatedDeviceOptions options_;
   std::shared_ptr<OrderCheck> order_;
+  int number_;  // of the device
+  OrderCheck::Lane compute_;
   std::optional<Queue> h2d_;
   std::optional<Queue> d2h_;
 };

@@ -10,6 +10,7 @@
 #include <c10/util/Type.h>
 
 #include "error.h"
+#include "state/loan.h"
 #include "verify/copies.h"
 #include "verify/outcome.h"
 
@@ -23,7 +24,8 @@ class RandomState {
     keep(at::kCPU);
     std::set<std::string> kept;
     for (const state::Member& member : registry.members()) {
-      if (!member.device.is_cpu() && kept.insert(member.device.str()).second) keep(member.device);
+      const c10::Device device = member.param.device();
+      if (!device.is_cpu() && kept.insert(device.str()).second) keep(device);
     }
   }
   ~RandomState() {
@@ -42,27 +44,6 @@ class RandomState {
     kept_.emplace_back(generator, generator.get_state());
   }
   std::vector<std::pair<at::Generator, at::Tensor>> kept_;
-};
-
-/// Lends groups and state to a base that has none, for the length of a scope.
-class Lent {
- public:
-  Lent(torch::optim::Optimizer& base, Groups& groups, state::StateMap& states)
-      : base_(base), groups_(groups), states_(states) {
-    swap();
-  }
-  ~Lent() { swap(); }
-  Lent(const Lent&) = delete;
-  Lent& operator=(const Lent&) = delete;
-
- private:
-  void swap() noexcept {
-    base_.param_groups().swap(groups_);
-    base_.state().swap(states_);
-  }
-  torch::optim::Optimizer& base_;
-  Groups& groups_;
-  state::StateMap& states_;
 };
 
 /// A tensor of its own with the same sizes, strides and values, on the host.
@@ -107,7 +88,7 @@ std::unique_ptr<torch::optim::OptimizerParamState> copy_state(
       const bool moves = std::any_of(moved.begin(), moved.end(), [&](const auto& tensor) {
         return tensor.handle.is_same(f.tensor) || tensor.name == f.name;
       });
-      if (moves) device = member->device;
+      if (moves) device = member->param.device();
     }
     detour.point(f.tensor, copies.of(f.tensor, device));
   }
@@ -150,7 +131,7 @@ Outcome plain_step(torch::optim::Optimizer& base, const state::Registry& registr
 
   Outcome outcome;
   try {
-    const Lent lent(base, own_groups, own_states);
+    const state::Loan loan(base, own_groups, own_states);
     outcome.loss = base.step(closure);
   } catch (c10::Error& error) {
     error.add_context(

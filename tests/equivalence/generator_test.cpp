@@ -24,8 +24,11 @@ void run_cases(DeviceKind kind, int64_t default_cases) {
   const auto count = number_from_environment("OPTIM_OFFLOAD_CASES", default_cases);
   std::cout << "seeds " << first << " to " << first + count - 1 << std::endl;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed) {
-    // The delay is a draw of its own, so that a case is the same on every device.
-    TestDevice device(kind, std::chrono::microseconds(Random(~seed).integer(0, 150)));
+    // Draws of their own, so that a case is the same on every device.
+    Random device_random(~seed);
+    const std::chrono::microseconds delay(device_random.integer(0, 150));
+    const auto devices = static_cast<int>(device_random.pick<int64_t>({1, 1, 2, 3}));
+    TestDevice device(kind, delay, devices);
     const FaultyLinks links;
     std::ostringstream log;
     try {
@@ -36,6 +39,7 @@ void run_cases(DeviceKind kind, int64_t default_cases) {
     }
     if (::testing::Test::HasFailure()) {
       FAIL() << "replay with OPTIM_OFFLOAD_SEED=" << seed << " OPTIM_OFFLOAD_CASES=1\n"
+             << "  simulated devices: " << devices << "\n"
              << log.str();
     }
   }

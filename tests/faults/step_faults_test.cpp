@@ -112,8 +112,8 @@ void fail_each(const TestDevice& device, const Recipe& recipe) {
   }
 }
 
-void simulated(const Recipe& recipe) {
-  const TestDevice device(DeviceKind::Simulated, std::chrono::microseconds(10));
+void simulated(const Recipe& recipe, int devices = 1) {
+  const TestDevice device(DeviceKind::Simulated, std::chrono::microseconds(10), devices);
   fail_each(device, recipe);
 }
 
@@ -134,6 +134,8 @@ TEST(StepFaults, WithStateThatIsReplaced_Simulated) {
 TEST(StepFaults, WithStateThatIsReplaced_CUDA) {
   cuda(recipe_of<ReplacingBlend>("ReplacingBlend"));
 }
+
+TEST(StepFaults, OnSeveralDevices_Simulated) { simulated(recipe("AdamW"), 3); }
 
 TEST(StepFaults, WithStateFromTheConstructor_Simulated) { simulated(recipe("Adagrad")); }
 

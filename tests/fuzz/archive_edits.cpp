@@ -9,20 +9,9 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
 
-namespace optim_offload::fuzz {
+#include "state/archive_access.h"
 
-// To hand over what was written without a way through bytes, which takes a hundred times as long:
-// an explicit template instantiation may name private members.
-template <typename Archive, torch::jit::Module Archive::*Member>
-struct ExposeModule {
-  friend torch::jit::Module& module_of(Archive& archive) { return archive.*Member; }
-};
-template struct ExposeModule<torch::serialize::OutputArchive,
-                             &torch::serialize::OutputArchive::module_>;
-template struct ExposeModule<torch::serialize::InputArchive,
-                             &torch::serialize::InputArchive::module_>;
-torch::jit::Module& module_of(torch::serialize::OutputArchive& archive);
-torch::jit::Module& module_of(torch::serialize::InputArchive& archive);
+namespace optim_offload::fuzz {
 
 namespace {
 
@@ -160,7 +149,8 @@ torch::serialize::InputArchive with_edits(torch::serialize::InputArchive& from,
   torch::serialize::OutputArchive copy;
   Copier(edits).copy(from, copy);
   torch::serialize::InputArchive edited;
-  module_of(edited) = module_of(copy);
+  // Without a way through bytes, which takes a hundred times as long.
+  state::module_of(edited) = state::module_of(copy);
   return edited;
 }
 

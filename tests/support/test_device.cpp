@@ -13,10 +13,11 @@ std::optional<transfer::WaitPoint> left_out;
 
 void leave_out_wait(std::optional<transfer::WaitPoint> point) { left_out = point; }
 
-TestDevice::TestDevice(DeviceKind kind, std::chrono::microseconds delay) : kind_(kind) {
+TestDevice::TestDevice(DeviceKind kind, std::chrono::microseconds delay, int simulated_devices)
+    : kind_(kind) {
   if (kind == DeviceKind::Simulated) {
-    simulated_ = std::make_unique<transfer::ScopedSimulatedDevice>(
-        transfer::SimulatedDeviceOptions{.delay = delay, .poison = true, .without = left_out});
+    simulated_ = std::make_unique<transfer::ScopedSimulatedDevice>(transfer::SimulatedDeviceOptions{
+        .devices = simulated_devices, .delay = delay, .poison = true, .without = left_out});
   }
 }
 

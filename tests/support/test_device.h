@@ -24,7 +24,8 @@ enum class DeviceKind {
 class TestDevice {
  public:
   explicit TestDevice(DeviceKind kind,
-                      std::chrono::microseconds delay = std::chrono::microseconds(200));
+                      std::chrono::microseconds delay = std::chrono::microseconds(200),
+                      int simulated_devices = 1);
   ~TestDevice() { expect_order(); }
   TestDevice(const TestDevice&) = delete;
   TestDevice& operator=(const TestDevice&) = delete;

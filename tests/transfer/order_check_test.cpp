@@ -100,6 +100,20 @@ TEST_F(OrderCheckTest, TheHostOrdersWhatItQueuesAfterItsWaits) {
   EXPECT_TRUE(write(down));
 }
 
+// One allocator gives the memory of all simulated devices.
+TEST(OrderCheckOfDevices, MemoryOfTwoDevicesIsNeverTheSame) {
+  OrderCheck order(/*devices=*/2);
+  alignas(64) static std::byte memory[64];
+  const auto write = [&](OrderCheck::Lane lane, OrderCheck::Side side) {
+    return order.access(lane, memory, sizeof(memory), Write, side, "a test");
+  };
+  const auto up = order.add_lane("up", 1);
+  EXPECT_TRUE(write(OrderCheck::compute(0), Device));
+  EXPECT_TRUE(write(OrderCheck::compute(1), Device));
+  EXPECT_FALSE(write(up, Device)) << "of the same device";
+  EXPECT_FALSE(write(OrderCheck::compute(0), Host)) << "all devices reach the host's memory";
+}
+
 TEST_F(OrderCheckTest, PartsOfMemoryAreApart) {
   EXPECT_TRUE(write(up, 64, 64));
   EXPECT_TRUE(write(down, 0, 64));

@@ -10,11 +10,11 @@ die() {
   exit 1
 }
 
-# Adds to the array `arguments`, for cmake: few large compilations instead of one for each file with a
+# add_large_files N: adds to the array `arguments`, for cmake: compilations of N files instead of one each with a
 # precompiled header. Parsing torch's headers takes longer than all else, so everything then builds in
 # a quarter of the time. With ccache where it is there.
 add_large_files() {
-  arguments+=(-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE="${1:-16}")
+  arguments+=(-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE="$1")
   add_ccache
 }
 add_ccache() {

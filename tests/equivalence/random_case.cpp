@@ -45,6 +45,19 @@ void Case::wrap(std::unique_ptr<torch::optim::Optimizer> base) {
       std::make_unique<CPUOffloadOptimizer>(std::move(base), shape_.names(wrapped_model_), options);
 }
 
+void Case::plain_from_wrapped() {
+  plain_ = make_base(recipe_, shape_.group(plain_model_));
+  load_saved(*plain_, saved(*wrapped_), device_);
+  // The archive was read to one device; parameters may lie on several.
+  for (const auto& param : plain_model_.tensors()) {
+    const auto entry = plain_->state().find(param.unsafeGetTensorImpl());
+    if (entry == plain_->state().end() || param.device() == device_) continue;
+    for (auto& found : state::find_state_tensors(*entry->second)) {
+      found.tensor.set_data(found.tensor.to(param.device()));
+    }
+  }
+}
+
 void Case::disturb() {
   switch (random_.integer(0, 12)) {
     case 0:
@@ -66,8 +79,7 @@ void Case::disturb() {
       return load_saved(*wrapped_, saved(*plain_));
     case 5:
       log_ << "\n  new plain optimizer from the wrapped one's archive";
-      plain_ = make_base(recipe_, shape_.group(plain_model_));
-      return load_saved(*plain_, saved(*wrapped_), device_);
+      return plain_from_wrapped();
     case 6:
       log_ << "\n  released and wrapped again";
       return wrap(wrapped_->release());
@@ -179,8 +191,7 @@ void Case::step_that_fails() {
   } else {
     const torch::NoGradGuard no_grad;
     for (auto& item : plain_model_.parameters) item.value().copy_(wrapped_model_[item.key()]);
-    plain_ = make_base(recipe_, shape_.group(plain_model_));
-    load_saved(*plain_, saved(*wrapped_), device_);
+    plain_from_wrapped();
   }
   ASSERT_TRUE(same_parameters(plain_model_, wrapped_model_));
   ASSERT_TRUE(same_snapshot(snapshot(*plain_), snapshot(*wrapped_)));

@@ -22,6 +22,9 @@ class Case {
  private:
   void wrap(std::unique_ptr<torch::optim::Optimizer> base);
 
+  /// A new plain optimizer that goes on from the wrapped one's archive.
+  void plain_from_wrapped();
+
   /// One of the things that happen between steps.
   void disturb();
   void change_learning_rate();

@@ -48,6 +48,7 @@ RandomParameter random_parameter(Random& random, size_t number, size_t groups) {
     result.spec.layout = random.pick<Layout>(
         {Layout::Transposed, Layout::Strided, four ? Layout::ChannelsLast : Layout::Transposed});
   }
+  result.spec.device_number = random.chance(0.4) ? 1 : 0;
   result.spec.requires_grad = !random.chance(0.12);
   if (random.chance(0.1)) result.second_name = random_name(random, number) + ".tied";
   result.group = static_cast<size_t>(random.integer(0, static_cast<int64_t>(groups) - 1));
@@ -99,7 +100,7 @@ std::string RandomModel::describe() const {
     out << "\n    " << p.spec.name << " " << c10::IntArrayRef(p.spec.shape) << " " << p.spec.dtype
         << ", group " << p.group << ", layout " << static_cast<int>(p.spec.layout)
         << (p.spec.requires_grad ? "" : ", frozen") << (p.plain_gradient ? ", plain gradient" : "")
-        << (p.sparse ? ", sparse" : "");
+        << (p.sparse ? ", sparse" : "") << ", device " << p.spec.device_number;
     if (!p.second_name.empty()) out << ", also " << p.second_name;
     if (p.first_gradient > 0) out << ", gradient from step " << p.first_gradient;
     if (p.skip > 0) out << ", skips";

@@ -4,6 +4,8 @@
 
 #include <c10/util/Exception.h>
 
+#include "support/test_device.h"
+
 namespace optim_offload::testing {
 
 torch::Tensor random_values(const std::vector<int64_t>& shape, uint64_t seed, torch::Dtype dtype,
@@ -19,6 +21,9 @@ torch::Tensor random_values(const std::vector<int64_t>& shape, uint64_t seed, to
 }
 
 torch::Tensor make_parameter(const ParamSpec& spec, torch::Device device, uint64_t seed) {
+  if (device.is_cuda()) {
+    device.set_index(static_cast<c10::DeviceIndex>(spec.device_number % cuda_device_count()));
+  }
   auto tensor = random_values(spec.shape, seed, spec.dtype, device);
   switch (spec.layout) {
     case Layout::Contiguous:

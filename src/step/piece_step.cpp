@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "align.h"
 #include "error.h"
 
 namespace optim_offload::step {
@@ -106,7 +107,33 @@ std::span<const transfer::Copy> PieceStep::collect() {
   return downloads_;
 }
 
+void PieceStep::leave_out(std::byte* to, size_t bytes) {
+  // With what is behind it up to the next block: padding is not worth a copy.
+  const auto address = reinterpret_cast<uintptr_t>(to);
+  std::byte* const end = to + (align_up(address + bytes) - address);
+  std::vector<transfer::Copy> rest;
+  for (const transfer::Copy& copy : downloads_) {
+    auto* const first = static_cast<std::byte*>(copy.dst);
+    std::byte* const last = first + copy.bytes;
+    if (end <= first || last <= to) {
+      rest.push_back(copy);
+      continue;
+    }
+    context_.d2h_bytes -= copy.bytes;
+    const auto keep = [&](std::byte* from, std::byte* until) {
+      if (from >= until) return;
+      const auto* source = static_cast<const std::byte*>(copy.src) + (from - first);
+      rest.push_back({from, source, static_cast<size_t>(until - from)});
+      context_.d2h_bytes += rest.back().bytes;
+    };
+    keep(first, to);
+    keep(end, last);
+  }
+  downloads_ = std::move(rest);
+}
+
 void PieceStep::bring_home(const at::Tensor& from, std::byte* to, size_t bytes) {
+  leave_out(to, bytes);
   downloads_.push_back({to, from.const_data_ptr(), bytes});
   kept_storages_.push_back(from.storage());
   kept_bytes_ += bytes;

@@ -60,7 +60,11 @@ class PieceStep final : public transfer::PieceJob {
   void tile_kept_state(const torch::optim::OptimizerParamState& object);
   void leave_tile();
 
-  /// Queues a copy home of a tensor that is not in the slot, and keeps its memory until it is done.
+  /// Takes these bytes of host memory, a block of their own, out of the copies home from the slot.
+  void leave_out(std::byte* to, size_t bytes);
+
+  /// Queues a copy home of a tensor that is not in the slot, in place of what the slot has for it,
+  /// and keeps its memory until it is done.
   void bring_home(const at::Tensor& from, std::byte* to, size_t bytes);
 
   StepContext& context_;

@@ -1,6 +1,7 @@
 // What stats() says of bytes and memory.
 #include <gtest/gtest.h>
 
+#include "support/blend.h"
 #include "support/twins.h"
 
 namespace optim_offload::testing {
@@ -50,6 +51,22 @@ OFFLOAD_TEST(Stats, BytesEachWay) {
     if (mode != Mode::AllAtOnce) {
       EXPECT_GE(stats.pieces, bytes / 8192);
     }
+  }
+}
+
+// What the slot held of a tensor that the base has replaced is not copied.
+OFFLOAD_TEST(Stats, AReplacedTensorComesHomeOnce) {
+  if (!device.copies()) return;
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(3), recipe_of<ReplacingBlend>("ReplacingBlend"),
+                offload_options(mode, 8192));
+    twins.steps(3);
+    ASSERT_TRUE(twins.same());
+    const auto bytes = state_bytes(*twins.plain);
+    const auto padded = bytes + 256 * 3 * static_cast<int64_t>(twins.plain_model.parameters.size());
+    EXPECT_GE(twins.wrapped->stats().d2h_bytes, bytes);
+    EXPECT_LE(twins.wrapped->stats().d2h_bytes, padded);
   }
 }
 

@@ -25,7 +25,7 @@ struct ParamSpec {
   torch::Dtype dtype = torch::kFloat32;
   Layout layout = Layout::Contiguous;
   bool requires_grad = true;
-  int device_number = 0;  ///< Of the CUDA devices that there are, counted around; nothing elsewhere.
+  int device_number = 0;  ///< Of CUDA devices, modulo how many there are.
 };
 
 /// Named leaf tensors, as a module's `named_parameters()` gives them.

@@ -68,9 +68,7 @@ OFFLOAD_TEST(Checkpoint, BetweenModes) {
         SCOPED_TRACE(std::string(name) + " " + to_string(from) + " to " + to_string(to));
         Twins twins(device, small_decoder(2), recipe(name), offload_options(from, 1024));
         twins.steps(2);
-        const auto archive = saved(*twins.wrapped);
-        twins.rewrap_empty(offload_options(to, 4096, 2));
-        load_saved(*twins.wrapped, archive);
+        twins.resume(offload_options(to, 4096, 2));
         twins.steps(2);
         ASSERT_TRUE(twins.same());
       }
@@ -133,9 +131,7 @@ OFFLOAD_TEST(Checkpoint, OptionsOfEachGroup) {
       }
     }
     twins.steps(2);
-    const auto archive = saved(*twins.wrapped);
-    twins.rewrap_empty(offload_options(mode, 1024));
-    load_saved(*twins.wrapped, archive);
+    twins.resume(offload_options(mode, 1024));
     ASSERT_TRUE(twins.same());
     twins.steps(2);
     ASSERT_TRUE(twins.same());
@@ -146,9 +142,7 @@ OFFLOAD_TEST(Checkpoint, BeforeTheFirstStep) {
   for (const auto mode : kModes) {
     SCOPED_TRACE(to_string(mode));
     Twins twins(device, small_decoder(2), recipe("AdamW"), offload_options(mode, 1024));
-    const auto archive = saved(*twins.wrapped);
-    twins.rewrap_empty(offload_options(mode, 1024));
-    load_saved(*twins.wrapped, archive);
+    twins.resume(offload_options(mode, 1024));
     EXPECT_TRUE(twins.wrapped->state().empty());
     twins.steps(2);
     ASSERT_TRUE(twins.same());

@@ -37,9 +37,7 @@ OFFLOAD_TEST(Threads, OneIsRemadeWhileTheOtherSteps) {
     std::thread thread([&] { steady.steps(12); });
     for (int round = 0; round < 4; ++round) {
       remade.step();
-      const auto archive = saved(*remade.wrapped);
-      remade.rewrap_empty(offload_options(mode, 2048));
-      load_saved(*remade.wrapped, archive);
+      remade.resume(offload_options(mode, 2048));
     }
     thread.join();
     ASSERT_TRUE(steady.same());

@@ -64,9 +64,7 @@ OFFLOAD_TEST(GroupOptions, CountersSurviveACheckpoint) {
   for (const auto mode : kModes) {
     Twins twins(device, small_decoder(2), counter, offload_options(mode), even_and_odd);
     twins.steps(3);
-    const auto archive = saved(*twins.wrapped);
-    twins.rewrap_empty(offload_options(mode, 1024));
-    load_saved(*twins.wrapped, archive);
+    twins.resume(offload_options(mode, 1024));
     ASSERT_TRUE(twins.same());
     twins.steps(2);
     ASSERT_TRUE(twins.same());

@@ -84,9 +84,7 @@ OFFLOAD_TEST(Lbfgs, AllAtOnceEqualsPlain) {
   Twins twins(device, small_decoder(2), lbfgs(), offload_options(Mode::AllAtOnce));
   for (int step = 0; step < 4; ++step) {
     if (step == 2) {  // Its lists of tensors go through an archive as well.
-      const auto archive = saved(*twins.wrapped);
-      twins.rewrap_empty(offload_options(Mode::AllAtOnce));
-      load_saved(*twins.wrapped, archive);
+      twins.resume(offload_options(Mode::AllAtOnce));
     }
     torch::Tensor losses[2];
     int i = 0;

@@ -57,6 +57,12 @@ void Twins::restart_plain_from_wrapped() {
   load_saved(*plain, saved(*wrapped), device_);
 }
 
+void Twins::resume(OffloadOptions options) {
+  const auto archive = saved(*wrapped);
+  rewrap_empty(std::move(options));
+  load_saved(*wrapped, archive);
+}
+
 void Twins::rewrap_empty(OffloadOptions options) {
   wrapped.reset();
   wrapped = std::make_unique<CPUOffloadOptimizer>(make_base(recipe_, grouping_(wrapped_model)),

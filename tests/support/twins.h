@@ -40,6 +40,10 @@ class Twins {
   /// twin's archive loaded: where plain LibTorch would go on from here.
   void restart_plain_from_wrapped();
 
+  /// Saves the wrapped twin, wraps a new base over the same parameters and loads the archive into
+  /// it, as a run that is resumed.
+  void resume(OffloadOptions options);
+
   /// Puts the wrapper away and wraps a new base over the same parameters, without state.
   void rewrap_empty(OffloadOptions options);
 

@@ -163,9 +163,7 @@ OFFLOAD_TEST(Verify, FromACheckpointOn) {
   for (const auto mode : kModes) {
     Twins twins(device, small_decoder(1), recipe("Adam"), offload_options(mode, 1024));
     twins.steps(2);
-    const auto archive = saved(*twins.wrapped);
-    twins.rewrap_empty(offload_options(mode, 1024).verify(2));
-    load_saved(*twins.wrapped, archive);
+    twins.resume(offload_options(mode, 1024).verify(2));
     ASSERT_NO_THROW(twins.steps(3));
     ASSERT_TRUE(twins.same());
   }

@@ -54,8 +54,8 @@ bool is_made(FaultSite site, Mode mode, int earlier_steps, bool has_state) {
 }
 
 /// Lets call after call of `site` fail in a step until it makes no more; gives how many failed.
-void fail_each(const TestDevice& device, const Recipe& recipe, Mode mode, FaultSite site,
-               int earlier_steps, int& failed) {
+void fail_each_call(const TestDevice& device, const Recipe& recipe, Mode mode, FaultSite site,
+                    int earlier_steps, int& failed) {
   for (int64_t nth = 1;; ++nth) {
     SCOPED_TRACE(::testing::Message()
                  << recipe.name << ", " << to_string(mode) << ", after " << earlier_steps
@@ -96,13 +96,13 @@ void fail_each(const TestDevice& device, const Recipe& recipe, Mode mode, FaultS
   }
 }
 
-void fail_each(const TestDevice& device, const Recipe& recipe) {
+void fail_each_call(const TestDevice& device, const Recipe& recipe) {
   const FaultyLinks links;
   for (const auto mode : kModes) {
     for (const auto site : kStepSites) {
       for (const int earlier_steps : {0, 2}) {
         int failed = 0;
-        ASSERT_NO_FATAL_FAILURE(fail_each(device, recipe, mode, site, earlier_steps, failed));
+        ASSERT_NO_FATAL_FAILURE(fail_each_call(device, recipe, mode, site, earlier_steps, failed));
         const bool has_state = earlier_steps > 0 || recipe.name == "Adagrad";
         if (is_made(site, mode, earlier_steps, has_state)) {
           EXPECT_GT(failed, 0) << to_string(mode) << " makes no " << to_string(site);
@@ -114,12 +114,12 @@ void fail_each(const TestDevice& device, const Recipe& recipe) {
 
 void simulated(const Recipe& recipe, int devices = 1) {
   const TestDevice device(DeviceKind::Simulated, std::chrono::microseconds(10), devices);
-  fail_each(device, recipe);
+  fail_each_call(device, recipe);
 }
 
 void cuda(const Recipe& recipe) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
-  fail_each(TestDevice(DeviceKind::Cuda), recipe);
+  fail_each_call(TestDevice(DeviceKind::Cuda), recipe);
 }
 
 TEST(StepFaults, WithTilesAndFixedState_Simulated) { simulated(recipe("AdamW")); }

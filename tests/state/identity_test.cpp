@@ -30,7 +30,7 @@ class SwappingBlend : public Blend {
 };
 
 /// Holds one tensor under two handles.
-class SharingBlend : public Blend {
+class TwoHandlesBlend : public Blend {
  public:
   using Blend::Blend;
 
@@ -62,7 +62,7 @@ OFFLOAD_TEST(Identity, TensorsThatChangePlaces) {
 OFFLOAD_TEST(Identity, TensorsThatShareMemoryStayTogether) {
   for (const auto mode : kModes) {
     SCOPED_TRACE(to_string(mode));
-    Twins twins(device, small_decoder(2), recipe_of<SharingBlend>("SharingBlend"),
+    Twins twins(device, small_decoder(2), recipe_of<TwoHandlesBlend>("TwoHandlesBlend"),
                 offload_options(mode));
     for (int step = 0; step < 4; ++step) {
       twins.step();

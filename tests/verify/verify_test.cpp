@@ -110,7 +110,7 @@ OFFLOAD_TEST(Verify, CallsTheClosureOnce) {
 }
 
 // State may share memory: with the parameter, with another tensor of the state.
-class SharingBlend : public Blend {
+class AliasingBlend : public Blend {
  public:
   using Blend::Blend;
 
@@ -124,7 +124,7 @@ class SharingBlend : public Blend {
 
 OFFLOAD_TEST(Verify, StateThatSharesTheParametersMemory) {
   for (const auto mode : kModes) {
-    Twins twins(device, small_decoder(1), recipe_of<SharingBlend>("SharingBlend"),
+    Twins twins(device, small_decoder(1), recipe_of<AliasingBlend>("AliasingBlend"),
                 offload_options(mode, 1024).verify(4));
     ASSERT_NO_THROW(twins.steps(4));
     EXPECT_TRUE(same_parameters(twins.plain_model, twins.wrapped_model));

@@ -8,7 +8,7 @@
 namespace optim_offload::train {
 namespace {
 
-ModelConfig shape() {
+ModelConfig small_shape() {
   ModelConfig config;
   config.vocab_size = 50;
   config.dim = 24;
@@ -22,7 +22,7 @@ ModelConfig shape() {
 }
 
 TEST(CausalLM, HasTheNamesAndShapesOfItsFamily) {
-  const CausalLM model(shape(), torch::kFloat32);
+  const CausalLM model(small_shape(), torch::kFloat32);
   std::map<std::string, std::vector<int64_t>> expected = {{"model.embed_tokens.weight", {50, 24}},
                                                           {"model.norm.weight", {24}},
                                                           {"lm_head.weight", {50, 24}}};
@@ -53,19 +53,19 @@ TEST(CausalLM, HasTheNamesAndShapesOfItsFamily) {
 }
 
 TEST(CausalLM, ATiedHeadIsTheEmbeddingAndCountsOnce) {
-  auto config = shape();
+  auto config = small_shape();
   config.tied = true;
   const CausalLM model(config, torch::kFloat32);
   const auto p = model.named_parameters();
   EXPECT_TRUE(p["lm_head.weight"].is_same(p["model.embed_tokens.weight"]));
   EXPECT_EQ(model.parameter_count(),
-            CausalLM(shape(), torch::kFloat32).parameter_count() - 50 * 24);
+            CausalLM(small_shape(), torch::kFloat32).parameter_count() - 50 * 24);
 }
 
 TEST(CausalLM, LaterTokensDoNotChangeEarlierLogits) {
   torch::manual_seed(1);
   const torch::NoGradGuard no_grad;
-  auto config = shape();
+  auto config = small_shape();
   config.init_std = 0.3;
   const CausalLM model(config, torch::kFloat32);
   const auto tokens = torch::randint(0, 50, {2, 12}, torch::kInt64);
@@ -83,7 +83,7 @@ TEST(CausalLM, LaterTokensDoNotChangeEarlierLogits) {
 TEST(CausalLM, TheSeedDecidesTheWeights) {
   const auto make = [](uint64_t seed) {
     torch::manual_seed(seed);
-    return CausalLM(shape(), torch::kFloat32);
+    return CausalLM(small_shape(), torch::kFloat32);
   };
   const auto a = make(5);
   const auto b = make(5);
@@ -94,7 +94,7 @@ TEST(CausalLM, TheSeedDecidesTheWeights) {
 }
 
 TEST(CausalLM, WorksInBFloat16) {
-  const CausalLM model(shape(), torch::kBFloat16);
+  const CausalLM model(small_shape(), torch::kBFloat16);
   const auto logits = model.forward(torch::ones({1, 6}, torch::kInt64));
   EXPECT_EQ(logits.dtype(), torch::kBFloat16);
   logits.to(torch::kFloat32).sum().backward();
@@ -104,10 +104,10 @@ TEST(CausalLM, WorksInBFloat16) {
 }
 
 TEST(CausalLM, RefusesShapesThatMakeNoSense) {
-  auto config = shape();
+  auto config = small_shape();
   config.kv_heads = 4;
   EXPECT_TRUE(contains(error_of([&] { CausalLM(config, torch::kFloat32); }), "kv_heads = 4"));
-  config = shape();
+  config = small_shape();
   config.layers = 0;
   EXPECT_TRUE(contains(error_of([&] { CausalLM(config, torch::kFloat32); }), "layers = 0"));
 }

@@ -264,6 +264,14 @@ function(optim_offload_add_torch_target with_cuda)
                                                             "${root}/include/torch/csrc/api/include")
   target_link_libraries(optim_offload::torch INTERFACE "${root}/lib/libtorch_cpu.so"
                                                        "${root}/lib/libc10.so")
+  # Wheels before 2.7 have the older std::string of GCC 4; who links to one has to have it too.
+  set(config "${root}/share/cmake/Torch/TorchConfig.cmake")
+  if(EXISTS "${config}")
+    file(STRINGS "${config}" old_abi REGEX "-D_GLIBCXX_USE_CXX11_ABI=0")
+    if(old_abi)
+      target_compile_definitions(optim_offload::torch INTERFACE _GLIBCXX_USE_CXX11_ABI=0)
+    endif()
+  endif()
   # libtorch_cpu.so of a CUDA wheel needs libcupti and libcudart, which lie elsewhere.
   get_filename_component(site "${root}/.." ABSOLUTE)
   file(GLOB folders "${site}/nvidia/*/lib")

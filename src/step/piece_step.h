@@ -13,7 +13,8 @@
 namespace optim_offload::step {
 
 /// One piece in one step: takes its state to the slot, steps the base on it, collects what the base
-/// left. What differs between whole parameters and tiles is in collect_whole.cpp and tile.cpp.
+/// left. What differs between whole parameters and tiles is in collect_whole.cpp, tile.cpp and
+/// tile_state.cpp.
 class PieceStep final : public transfer::PieceJob {
  public:
   /// Slots have their memory. In the chunked modes the base's groups hold no parameters but

@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "align.h"
-#include "error.h"
 #include "step/piece_step.h"
 
 namespace optim_offload::step {
@@ -103,111 +101,6 @@ void PieceStep::leave_tile() {
   if (part.is_last_tile()) {
     for (const state::StateTensor& tensor : member.record.moved) tensor.go_home();
   }
-}
-
-void PieceStep::tile_kept_state(const torch::optim::OptimizerParamState& object) {
-  const plan::Part& part = piece_.tile();
-  state::Member& member = context_.member(part);
-  if (context_.traits.fixed_state) return;
-
-  const auto all = state::find_state_tensors(object);
-  const std::vector<bool> moving = state::which_move(all, piece_.alias(), /*loaded=*/false);
-  OFFLOAD_CHECK(
-      std::count(moving.begin(), moving.end(), true) <=
-          static_cast<ptrdiff_t>(member.record.moved.size()),
-      "an element-wise optimizer added a tensor to a state while its parameter was stepped in "
-      "tiles (",
-      member.label(),
-      "); make all state in the first step, or do not declare it "
-      "element_wise");
-  size_t next = 0;
-  for (const state::FoundTensor& found : all) {
-    if (next == member.record.moved.size()) break;
-    state::StateTensor& tensor = member.record.moved[next];
-    if (found.name != tensor.name) continue;
-    ++next;
-    if (found.tensor.is_same(tensor.handle)) continue;
-    // The base put another tensor in its place.
-    OFFLOAD_CHECK(found.tensor.dtype() == tensor.home.dtype() &&
-                      (!tensor.shaped || found.tensor.numel() == part.end - part.begin),
-                  "an element-wise optimizer replaced a state tensor by one of another form (",
-                  member.label(), ", ", found.name, ": ", found.tensor.sizes(),
-                  "); do not declare it element_wise, or keep type and shape");
-    const auto item = static_cast<int64_t>(tensor.home.itemsize());
-    if (tensor.shaped) {
-      const at::Tensor flat = found.tensor.contiguous();
-      bring_home(flat, tensor.host_data() + part.begin * item,
-                 static_cast<size_t>((part.end - part.begin) * item));
-    } else if (part.is_last_tile()) {
-      bring_home(found.tensor, tensor.host_data(), tensor.bytes);
-    }
-    if (part.is_last_tile()) tensor.handle = found.tensor;
-  }
-}
-
-void PieceStep::tile_made_state(const torch::optim::OptimizerParamState& object) {
-  const plan::Part& part = piece_.tile();
-  state::Member& member = context_.member(part);
-  const int64_t length = part.end - part.begin;
-  auto& making = context_.making;
-
-  std::vector<state::FoundTensor> found;
-  std::vector<at::Tensor> resident;
-  auto all = state::find_state_tensors(object);
-  const std::vector<bool> moving = state::which_move(all, piece_.alias(), /*loaded=*/false);
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (moving[i]) {
-      found.push_back(std::move(all[i]));
-    } else {
-      resident.push_back(all[i].tensor);
-    }
-  }
-  if (part.tile == 0) {
-    std::vector<size_t> bytes;
-    for (const auto& f : found) {
-      const int64_t numel = f.tensor.dim() == 1 ? member.param.numel() : f.tensor.numel();
-      bytes.push_back(align_up(static_cast<size_t>(numel) * f.tensor.itemsize()));
-    }
-    context_.expect_homes(member, std::move(bytes));
-    for (const auto& f : found) {
-      const bool shaped =
-          f.tensor.dim() == 1 && f.tensor.numel() == length && f.tensor.is_contiguous();
-      OFFLOAD_CHECK(
-          shaped || f.tensor.dim() == 0,
-          "an element-wise optimizer made a state tensor that has neither the parameter's "
-          "shape nor none (",
-          member.label(), ", ", f.name, ": ", f.tensor.sizes(),
-          "); do not declare it element_wise");
-      making.moved.push_back(
-          shaped ? context_.host.make_home(f, member.param.sizes(), member.param.strides(),
-                                           member.param)
-                 : context_.host.make_home(f, f.tensor.sizes(), f.tensor.strides(), member.param));
-      making.moved.back().shaped = shaped;
-    }
-  }
-  OFFLOAD_CHECK(found.size() == making.moved.size(),
-                "tiles of one parameter got different numbers of state tensors (", member.label(),
-                ": ", making.moved.size(), " and ", found.size(),
-                "); do not declare the optimizer element_wise");
-  for (size_t i = 0; i < found.size(); ++i) {
-    state::StateTensor& tensor = making.moved[i];
-    const auto item = static_cast<int64_t>(tensor.home.itemsize());
-    if (tensor.shaped) {
-      bring_home(found[i].tensor, tensor.host_data() + part.begin * item,
-                 static_cast<size_t>(length * item));
-    } else if (part.is_last_tile()) {
-      bring_home(found[i].tensor, tensor.host_data(), tensor.bytes);
-    }
-    // Earlier tiles' tensors must go when their copies are done.
-    tensor.handle = part.is_last_tile() ? found[i].tensor : at::Tensor();
-  }
-  if (!part.is_last_tile()) return;
-  member.record.object = &object;
-  member.record.moved = std::move(making.moved);
-  member.record.resident = std::move(resident);
-  ++member.record.version;
-  member.stateless = false;
-  context_.plan.forecast().learn(member);
 }
 
 }  // namespace optim_offload::step

@@ -4,7 +4,7 @@
 #include "optim_offload/config.h"
 #include "optim_offload/cpu_offload_optimizer.h"
 #include "optim_offload/optimizers/fused_adamw.h"
-#include "optimizers/same_bits.h"
+#include "optimizers/optimizer_kit.h"
 
 namespace optim_offload {
 namespace {

@@ -4,7 +4,7 @@
 #include <torch/optim/adamw.h>
 
 #include "optim_offload/optimizers/muon.h"
-#include "optimizers/same_bits.h"
+#include "optimizers/optimizer_kit.h"
 
 namespace optim_offload {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "optim_offload/optimizers/muon.h"
-#include "optimizers/same_bits.h"
+#include "optimizers/optimizer_kit.h"
 
 namespace optim_offload {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "optim_offload/optimizers/fused_adamw.h"
 #include "optim_offload/optimizers/muon.h"
-#include "optimizers/same_bits.h"
+#include "optimizers/optimizer_kit.h"
 
 namespace optim_offload {
 namespace {

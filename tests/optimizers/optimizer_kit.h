@@ -1,7 +1,10 @@
 #pragma once
 
+// What tests of single optimizers share.
+
 #include <ATen/Context.h>
 #include <gtest/gtest.h>
+#include <torch/optim/adamw.h>
 #include <torch/types.h>
 
 #include <cstring>
@@ -43,6 +46,13 @@ inline torch::Tensor numbers(at::IntArrayRef shape, int64_t seed,
 inline torch::Tensor parameter(at::IntArrayRef shape, int64_t seed,
                                torch::Dtype dtype = torch::kFloat32) {
   return numbers(shape, seed, dtype).requires_grad_(true);
+}
+
+/// The state of `param` in a FusedAdamW or an AdamW.
+inline torch::optim::AdamWParamState& adamw_state(torch::optim::Optimizer& optimizer,
+                                                  const torch::Tensor& param) {
+  auto& state = *optimizer.state().at(param.unsafeGetTensorImpl());
+  return static_cast<torch::optim::AdamWParamState&>(state);
 }
 
 inline bool has_cuda_device() {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include <c10/util/Exception.h>
 #include <torch/ordered_dict.h>
 #include <torch/types.h>
 

@@ -72,10 +72,12 @@ std::string to_string(const TomlNode& node, const std::string& name,
   return *value;
 }
 
-const TomlNode::Array& to_array(const TomlNode& node, const std::string& name,
-                                const std::string& of) {
+const TomlNode::Array& to_array(const TomlNode& node, std::string_view name, std::string_view of) {
   const auto* array = std::get_if<TomlNode::Array>(&node.value);
-  if (!array) fail_at(node, name, "is " + node.type_name() + "; must be an array of " + of);
+  if (!array) {
+    fail_at(node, std::string(name),
+            "is " + node.type_name() + "; must be an array of " + std::string(of));
+  }
   return *array;
 }
 

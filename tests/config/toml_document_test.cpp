@@ -30,7 +30,8 @@ TEST(TomlDocument, RefusesWhatIsNotUtf8) {
 }
 
 TEST(TomlDocument, RefusesHostileNesting) {
-  EXPECT_HAS(error_text([] { parse_document("a = " + std::string(100000, '[')); }), "nested deeper");
+  EXPECT_HAS(error_text([] { parse_document("a = " + std::string(100000, '[')); }),
+             "nested deeper");
   std::string key = "a";
   for (int i = 0; i < 100000; ++i) key += ".a";
   EXPECT_HAS(error_text([&] { parse_document("\n" + key + " = 1"); }), "f.toml:2");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <c10/util/Exception.h>
 #include <torch/ordered_dict.h>
 #include <torch/types.h>
 

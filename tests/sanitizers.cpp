@@ -19,4 +19,8 @@ extern "C" const char* __asan_default_options() {
   // CUDA maps memory where the sanitizer keeps its shadow gap.
   return "protect_shadow_gap=0";
 }
+
+// LibTorch's zip reader keeps what it has allocated of an archive that it refuses.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:mz_zip_reader_\n"; }
 #endif

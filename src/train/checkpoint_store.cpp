@@ -8,6 +8,7 @@
 #include <c10/util/Exception.h>
 #include <nlohmann/json.hpp>
 
+#include "train/checksum.h"
 #include "train/json_file.h"
 
 namespace optim_offload::train {
@@ -15,6 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kManifest = "manifest.json";
+constexpr int kVersion = 2;  // of the manifest's form
 constexpr const char* kLatest = "latest";
 constexpr const char* kTemporary = ".tmp-";
 
@@ -69,9 +71,10 @@ void write_manifest(const fs::path& checkpoint) {
   nlohmann::json files = nlohmann::json::object();
   for (const auto& entry : fs::directory_iterator(checkpoint)) {
     auto name = entry.path().filename().string();
-    if (name != kManifest) files[std::move(name)] = entry.file_size();
+    if (name == kManifest) continue;
+    files[std::move(name)] = {{"bytes", entry.file_size()}, {"xxh64", checksum_of(entry.path())}};
   }
-  const nlohmann::json manifest = {{"version", 1}, {"files", files}};
+  const nlohmann::json manifest = {{"version", kVersion}, {"files", files}};
   write_file(checkpoint / kManifest, manifest.dump(2) + "\n");
 }
 
@@ -120,25 +123,37 @@ void CheckpointStore::reached(Stage stage) const {
   if (on_stage) on_stage(stage);
 }
 
-std::string checkpoint_fault(const fs::path& checkpoint) {
+std::string checkpoint_fault(const fs::path& checkpoint, Depth depth) {
   std::error_code error;
   if (!fs::is_regular_file(checkpoint / kManifest, error)) return "it has no manifest.json";
   const auto manifest = read_json(checkpoint / kManifest);
   if (!manifest.is_object() || !manifest.contains("files") || !manifest["files"].is_object()) {
     return "its manifest.json is damaged";
   }
-  if (manifest.value("version", nlohmann::json()) != 1) {
+  if (manifest.value("version", nlohmann::json()) != kVersion) {
     return "its manifest.json is of a version that this program does not know";
   }
-  for (const auto& [name, size] : manifest["files"].items()) {
-    if (name.find('/') != std::string::npos || !size.is_number_unsigned()) {
+  for (const auto& [name, file] : manifest["files"].items()) {
+    const auto bytes = file.is_object() ? file.value("bytes", nlohmann::json()) : nullptr;
+    const auto sum = file.is_object() ? file.value("xxh64", nlohmann::json()) : nullptr;
+    if (name.find('/') != std::string::npos || !bytes.is_number_unsigned() || !sum.is_string()) {
       return "its manifest.json is damaged";
     }
     const auto actual = fs::file_size(checkpoint / name, error);
     if (error) return "its file " + name + " is missing";
-    if (actual != size.get<uintmax_t>()) return "its file " + name + " has not its full size";
+    if (actual != bytes.get<uintmax_t>()) return "its file " + name + " has not its full size";
+    if (depth == Depth::Bytes && checksum_of(checkpoint / name) != sum.get<std::string>()) {
+      return "its file " + name + " has other bytes than were written (xxh64 is not " +
+             sum.get<std::string>() + ")";
+    }
   }
   return {};
+}
+
+void check_whole(const fs::path& checkpoint, Depth depth) {
+  const auto fault = checkpoint_fault(checkpoint, depth);
+  TORCH_CHECK(fault.empty(), "[optim_offload] the checkpoint ", checkpoint.string(),
+              " is not whole: ", fault, "; resume from another one");
 }
 
 fs::path resolve_checkpoint(const fs::path& given) {
@@ -149,9 +164,7 @@ fs::path resolve_checkpoint(const fs::path& given) {
   TORCH_CHECK(fs::is_directory(path, error), "[optim_offload] there is no checkpoint at ",
               given.string(), "; give a checkpoint's directory or one that holds checkpoints");
   if (fs::exists(path / kManifest, error) || parse_name(path.filename().string()).first >= 0) {
-    const auto fault = checkpoint_fault(path);
-    TORCH_CHECK(fault.empty(), "[optim_offload] the checkpoint ", path.string(),
-                " is not whole: ", fault, "; resume from another one");
+    check_whole(path, Depth::Sizes);
     return path;
   }
   if (fs::is_regular_file(path / kLatest, error)) {

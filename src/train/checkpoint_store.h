@@ -11,7 +11,7 @@
 namespace optim_offload::train {
 
 /// A directory of checkpoints, each a directory `step-00000123` with a file `manifest.json` that
-/// lists the others and their sizes, and a file `latest` with the newest one's name.
+/// lists the others with sizes and checksums, and a file `latest` with the newest one's name.
 ///
 /// A crash at any moment leaves every finished checkpoint whole: files are written under a
 /// temporary name, synced, and only then renamed; `latest` is replaced in one step; the oldest goes
@@ -58,8 +58,15 @@ std::filesystem::path resolve_checkpoint(const std::filesystem::path& path);
 /// Writes `checkpoint`'s manifest.json, which makes a directory of files a whole checkpoint.
 void write_manifest(const std::filesystem::path& checkpoint);
 
-/// Empty where `checkpoint` has a manifest and all of its files with their sizes; else what is
-/// wrong.
-std::string checkpoint_fault(const std::filesystem::path& checkpoint);
+/// How closely files are compared with the manifest. Bytes are all read, which takes 0.3 s a GB
+/// where they are in memory, and otherwise as long as the disk takes.
+enum class Depth { Sizes, Bytes };
+
+/// Empty where `checkpoint` has a manifest and all of its files as it says; else what is wrong.
+std::string checkpoint_fault(const std::filesystem::path& checkpoint, Depth depth = Depth::Sizes);
+
+/// Throws what checkpoint_fault() says. LibTorch's reader knows checksums in its archives but does
+/// not compare them: without Depth::Bytes, a tensor in which bits have flipped is read as it is.
+void check_whole(const std::filesystem::path& checkpoint, Depth depth);
 
 }  // namespace optim_offload::train

@@ -58,6 +58,7 @@ std::string Trainer::headline() const {
 
 void Trainer::resume_from(const std::filesystem::path& path) {
   const auto checkpoint = resolve_checkpoint(path);
+  check_whole(checkpoint, Depth::Bytes);
   const auto saved = read_fingerprint(checkpoint);
   const auto part = [&](const char* key) {
     return saved.is_object() ? saved.value(key, nlohmann::json::object())

@@ -1,9 +1,8 @@
 #include <array>
 #include <filesystem>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include <torch/optim/adamw.h>
 #include <torch/types.h>
@@ -24,46 +23,73 @@ namespace fs = std::filesystem;
 constexpr std::array kFiles = {"state.json", "manifest.json", "model.pt", "optimizer.pt",
                                "random.pt"};
 
+train::CausalLM& model() {
+  static train::CausalLM made({.vocab_size = 5,
+                               .dim = 2,
+                               .layers = 1,
+                               .heads = 1,
+                               .kv_heads = 1,
+                               .head_dim = 2,
+                               .ffn_dim = 2,
+                               .max_positions = 4},
+                              torch::TensorOptions());
+  return made;
+}
+
+/// The same for each input: making a model takes long, so there is one, whose weights are set back.
 struct Run {
-  std::unique_ptr<train::CausalLM> model;
   std::unique_ptr<CPUOffloadOptimizer> optimizer;
 
   Run() {
     torch::manual_seed(1);
-    const train::ModelConfig config{.vocab_size = 5,
-                                    .dim = 2,
-                                    .layers = 1,
-                                    .heads = 1,
-                                    .kv_heads = 1,
-                                    .head_dim = 2,
-                                    .ffn_dim = 2,
-                                    .max_positions = 4};
-    model = std::make_unique<train::CausalLM>(config, torch::TensorOptions());
+    const torch::NoGradGuard no_grad;
+    for (auto& parameter : model().parameters()) {
+      parameter.fill_(0.5);
+      parameter.mutable_grad().reset();
+    }
     optimizer = std::make_unique<CPUOffloadOptimizer>(
-        std::make_unique<torch::optim::AdamW>(model->parameters()), model->named_parameters());
+        std::make_unique<torch::optim::AdamW>(model().parameters()), model().named_parameters());
   }
 
   void step() {
-    model->forward(torch::zeros({1, 2}, torch::kLong)).sum().backward();
+    for (auto& parameter : model().parameters()) {
+      parameter.mutable_grad() = torch::full_like(parameter, 0.25);
+    }
     optimizer->step();
-    optimizer->zero_grad();
   }
 };
 
-/// A whole checkpoint, made once; each input works on a copy.
-const fs::path& whole_checkpoint() {
-  static const ScratchFolder folder;
-  static const fs::path path = [] {
+/// A whole checkpoint, of which each input changes one file. The next one puts that back.
+class Checkpoint {
+ public:
+  Checkpoint() {
     Run run;
     run.step();
-    train::CheckpointStore store(folder.path(), 1);
-    return store.save(1, [&](const fs::path& directory) {
-      train::write_checkpoint(directory, *run.model, *run.optimizer,
+    train::CheckpointStore store(folder_.path(), 1);
+    path_ = store.save(1, [&](const fs::path& directory) {
+      train::write_checkpoint(directory, model(), *run.optimizer,
                               {.step = 1, .pieces = 2, .tokens = 3}, {{"shape", {{"dim", 2}}}});
     });
-  }();
-  return path;
-}
+    for (const std::string name : kFiles) whole_[name] = train::read_file(path_ / name);
+  }
+
+  const fs::path& folder() const { return folder_.path(); }
+  const std::string& whole(const std::string& name) const { return whole_.at(name); }
+
+  void change(const std::string& name, const std::string& content) {
+    if (!changed_.empty()) train::write_file(path_ / changed_, whole(changed_));
+    train::write_file(path_ / name, content);
+    changed_ = name;
+    // As if it had been written like that, so that the reading is reached.
+    if (name != "manifest.json") train::write_manifest(path_);
+  }
+
+ private:
+  ScratchFolder folder_;
+  fs::path path_;
+  std::map<std::string, std::string> whole_;
+  std::string changed_;
+};
 
 }  // namespace
 
@@ -73,22 +99,16 @@ void checkpoint(std::string_view input) {
   const std::string name = kFiles[first % 128 % kFiles.size()];
   input.remove_prefix(1);
 
-  static const ScratchFolder folder;
-  const fs::path copy = folder.path() / "step-00000001";
-  fs::remove_all(copy);
-  fs::copy(whole_checkpoint(), copy);
-  const std::string content =
-      first < 128 ? std::string(input) : with_byte_edits(train::read_file(copy / name), input);
-  train::write_file(copy / name, content);
-  // As if it had been written like that, so that the reading is reached.
-  if (name != "manifest.json") train::write_manifest(copy);
+  static Checkpoint files;
+  files.change(name, first < 128 ? std::string(input) : with_byte_edits(files.whole(name), input));
 
   Run run;
   const bool read = accepts([&] {
-    const auto found = train::resolve_checkpoint(folder.path());
+    const auto found = train::resolve_checkpoint(files.folder());
+    train::check_whole(found, train::Depth::Bytes);
     const auto fingerprint = train::read_fingerprint(found);
     train::differences(fingerprint, {{"shape", {{"dim", 2}}}});
-    train::read_checkpoint(found, *run.model, *run.optimizer);
+    train::read_checkpoint(found, model(), *run.optimizer);
   });
   // The optimizer is usable whether its file was read or refused.
   if (read) {

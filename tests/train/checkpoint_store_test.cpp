@@ -142,8 +142,52 @@ TEST(ResolveCheckpoint, NeverFollowsALatestThatIsDamaged) {
   EXPECT_EQ(resolve_checkpoint(dir.path()), first);
   EXPECT_TRUE(contains(error_of([&] { resolve_checkpoint(second); }),
                        "its file b.bin has not its full size"));
-  write_text(first / "manifest.json", "{\"version\": 1, \"files\"");
+  write_text(first / "manifest.json", "{\"version\": 2, \"files\"");
   EXPECT_TRUE(contains(error_of([&] { resolve_checkpoint(dir.path()); }), "no whole checkpoint"));
+}
+
+TEST(CheckpointFault, NoticesEveryFlippedBit) {
+  const TempDir dir;
+  CheckpointStore store(dir.path(), 3);
+  const auto checkpoint = store.save(1, writer("123456789 123456789 123456789 123456789"));
+  const auto content = read_file(checkpoint / "a.bin");
+  EXPECT_EQ(checkpoint_fault(checkpoint, Depth::Bytes), "");
+  for (size_t bit = 0; bit < 8 * content.size(); ++bit) {
+    auto flipped = content;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+    write_text(checkpoint / "a.bin", flipped);
+    ASSERT_EQ(checkpoint_fault(checkpoint, Depth::Bytes),
+              "its file a.bin has other bytes than were written (xxh64 is not e6cd8741d9344fea)")
+        << bit;
+  }
+  EXPECT_TRUE(contains(error_of([&] { check_whole(checkpoint, Depth::Bytes); }),
+                       "is not whole: its file a.bin has other bytes than were written"));
+  // Reading all bytes of all checkpoints is too much for finding the newest.
+  EXPECT_EQ(checkpoint_fault(checkpoint), "");
+  EXPECT_NO_THROW(check_whole(checkpoint, Depth::Sizes));
+}
+
+TEST(CheckpointFault, NoticesManifestsOfAnotherForm) {
+  const TempDir dir;
+  CheckpointStore store(dir.path(), 3);
+  const auto checkpoint = store.save(1, writer("one"));
+  const auto fault_of = [&](const std::string& version, const std::string& file) {
+    write_text(checkpoint / "manifest.json",
+               "{\"version\": " + version + ", \"files\": {\"a.bin\": " + file + "}}");
+    return checkpoint_fault(checkpoint, Depth::Bytes);
+  };
+  // XXH64 of "one", as xxhsum -H64 says.
+  const std::string good = "{\"bytes\": 3, \"xxh64\": \"363b02a42408a1f6\"}";
+  EXPECT_EQ(fault_of("2", good), "");
+  for (const std::string file :
+       {"3", "\"3\"", "[3]", "null", "{}", "{\"bytes\": 3}", "{\"xxh64\": \"363b02a42408a1f6\"}",
+        "{\"bytes\": -3, \"xxh64\": \"363b02a42408a1f6\"}", "{\"bytes\": 3, \"xxh64\": 5}"}) {
+    EXPECT_EQ(fault_of("2", file), "its manifest.json is damaged") << file;
+  }
+  for (const std::string version : {"1", "3", "\"2\"", "{}"}) {
+    EXPECT_EQ(fault_of(version, good),
+              "its manifest.json is of a version that this program does not know");
+  }
 }
 
 // Whoever copies or prints so deep a tree runs out of stack.
@@ -152,10 +196,10 @@ TEST(CheckpointFault, TakesNoBottomlessJson) {
   CheckpointStore store(dir.path(), 3);
   const auto checkpoint = store.save(1, writer("one"));
   const std::string deep = std::string(300000, '[') + std::string(300000, ']');
-  write_text(checkpoint / "manifest.json", "{\"version\": 1, \"files\": {\"a\": " + deep + "}}");
+  write_text(checkpoint / "manifest.json", "{\"version\": 2, \"files\": {\"a\": " + deep + "}}");
   EXPECT_EQ(checkpoint_fault(checkpoint), "its manifest.json is damaged");
   write_text(checkpoint / "manifest.json",
-             "{\"version\": 1, \"files\": {}}" + std::string(2000000, ' '));
+             "{\"version\": 2, \"files\": {}}" + std::string(2000000, ' '));
   EXPECT_EQ(checkpoint_fault(checkpoint), "its manifest.json is damaged");
 }
 

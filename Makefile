@@ -66,7 +66,7 @@ mutation:  ## Take each wait away in turn; a test must notice
 matrix:  ## Build and test against every LibTorch from 2.6 on (long; ARGS: versions)
 	@scripts/matrix $(ARGS)
 
-fuzz:  ## Fuzz settings, archives and checkpoints (FUZZ_SECONDS or FUZZ_RUNS for each)
+fuzz:  ## Fuzz settings, archives and checkpoints (FUZZ_SECONDS or FUZZ_RUNS for each; FUZZ_JOBS)
 	@scripts/fuzz $(ARGS)
 
 .PHONY: docs

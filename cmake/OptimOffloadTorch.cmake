@@ -5,10 +5,14 @@
 # LibTorch zip are enough; `find_package(Torch)` is not used, because for a CUDA torch it wants nvcc,
 # and for C++20 a CUDA language dialect that no nvcc needs here.
 
-# The torch of python3 and of the set-up's cache must be of this series; one that the user names
-# may be another, with a warning.
+# The torch of python3 and of the set-up's cache must be of this series, with which CI and the figures
+# for GPUs are made.
 set(OPTIM_OFFLOAD_TORCH_SERIES 2.11)
 set(OPTIM_OFFLOAD_TORCH_PINNED 2.11.0)
+# One that the user names may be any from the oldest to the newest that `make matrix` has passed with;
+# others with a warning.
+set(OPTIM_OFFLOAD_TORCH_OLDEST 2.6)
+set(OPTIM_OFFLOAD_TORCH_NEWEST 2.15)
 
 # Sets `out` to the version of the torch in `root` (`<root>/include`, `<root>/lib`), or to "".
 function(_optim_offload_torch_version root out)
@@ -222,9 +226,11 @@ function(optim_offload_find_torch)
     set(${arg_REASON} "" PARENT_SCOPE)
   endif()
   _optim_offload_torch_version("${root}" version)
-  if(NOT version MATCHES "^${OPTIM_OFFLOAD_TORCH_SERIES}\\.")
-    message(WARNING "[optim_offload] torch ${version} in ${root} is not of the series "
-                    "${OPTIM_OFFLOAD_TORCH_SERIES} that this version is tested with")
+  string(REGEX MATCH "^[0-9]+\\.[0-9]+" series "${version}")
+  if(series VERSION_LESS OPTIM_OFFLOAD_TORCH_OLDEST OR series VERSION_GREATER
+                                                       OPTIM_OFFLOAD_TORCH_NEWEST)
+    message(WARNING "[optim_offload] torch ${version} in ${root} is none of those that this version "
+                    "is tested with (${OPTIM_OFFLOAD_TORCH_OLDEST} to ${OPTIM_OFFLOAD_TORCH_NEWEST})")
   endif()
   _optim_offload_cuda_of_torch("${root}" include library)
   set(has_cuda OFF)

@@ -37,6 +37,7 @@ missing_packages() {
         has_header toml.hpp || has_header toml11/toml.hpp || echo libtoml11-dev
         has_header CLI/CLI.hpp || echo libcli11-dev
         has_header nlohmann/json.hpp || echo nlohmann-json3-dev
+        has_header xxhash.h || echo libxxhash-dev
         has_torch_or_venv || echo python3-venv
         ;;
       test) has_header gtest/gtest.h || echo libgtest-dev ;;

@@ -125,7 +125,7 @@ void check_archive_access() {
     });
     OFFLOAD_CHECK(same,
                   "this LibTorch's archives do not keep the tensors written to them, so optimizer "
-                  "state cannot be found; build with 2.11");
+                  "state cannot be found; build with 2.6 to 2.15");
   });
 }
 

@@ -29,7 +29,8 @@ bool at_home(const StateRecord& record) {
 
 /// Reads the member's state anew. Tensors already at home keep it; the others are listed in
 /// `moves`.
-void reread(Member& member, const torch::optim::OptimizerParamState& object, bool loaded,
+void reread(const Registry& registry, Member& member,
+            const torch::optim::OptimizerParamState& object, bool loaded,
             std::vector<HostState::Move>& list) {
   std::vector<FoundTensor> found = find_state_tensors(object);
   const std::vector<bool> moving = which_move(found, member.param, loaded);
@@ -53,6 +54,7 @@ void reread(Member& member, const torch::optim::OptimizerParamState& object, boo
       member.record.resident.push_back(f.tensor);
       continue;
     }
+    registry.check_unshared(member, f);
     StateTensor waiting;
     waiting.handle = f.tensor;
     // What took the place of a tensor of the same form gets its home, so that loading needs no more
@@ -62,6 +64,15 @@ void reread(Member& member, const torch::optim::OptimizerParamState& object, boo
     if (place != old.moved.end()) waiting.home = std::exchange(place->home, at::Tensor());
     member.record.moved.push_back(std::move(waiting));
     list.push_back({&member, member.record.moved.size() - 1, std::move(f)});
+  }
+}
+
+/// What has no home stays where it is, and is read anew next time.
+void give_up(const std::vector<HostState::Move>& list) {
+  for (const HostState::Move& move : list) {
+    StateRecord& record = move.member->record;
+    std::erase_if(record.moved, [](const StateTensor& t) { return t.home_storage == nullptr; });
+    record.incomplete = true;
   }
 }
 
@@ -138,12 +149,7 @@ void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of, bool l
     } catch (const std::exception&) {
       // The first failure tells more.
     }
-    // What has no home stays where it is, and is read anew next time.
-    for (const Move& move : list) {
-      StateRecord& record = move.member->record;
-      std::erase_if(record.moved, [](const StateTensor& t) { return t.home_storage == nullptr; });
-      record.incomplete = true;
-    }
+    give_up(list);
     std::rethrow_exception(failure);
   }
   finish();
@@ -166,7 +172,13 @@ void HostState::settle(Registry& registry, StateMap& map, const LinkOf& link_of,
       continue;
     }
     if (!member.record.describes(object) || !at_home(member.record)) {
-      reread(member, *object, loaded, list);
+      try {
+        reread(registry, member, *object, loaded, list);
+      } catch (...) {
+        member.record.incomplete = true;
+        give_up(list);
+        throw;
+      }
     }
   }
   if (list.empty()) return;

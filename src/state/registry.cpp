@@ -78,6 +78,20 @@ void Registry::refresh(const std::vector<torch::optim::OptimizerParamGroup>& gro
   ++version_;
 }
 
+void Registry::check_unshared(const Member& member, const FoundTensor& found) const {
+  if (found.tensor.use_count() <= 2) return;  // held by the member's state and `found` alone
+  for (const Member& other : members_) {
+    // A state object that went from one parameter to another took its tensors along.
+    if (&other == &member || other.record.object == member.record.object) continue;
+    for (const StateTensor& tensor : other.record.moved) {
+      OFFLOAD_CHECK(!tensor.handle.is_same(found.tensor),
+                    "two parameters have one state tensor, or exchanged theirs (", other.label(),
+                    " and ", member.label(), ", ", found.name,
+                    "); give each a tensor of its own (clone())");
+    }
+  }
+}
+
 size_t Registry::state_bytes() const {
   size_t bytes = 0;
   for (const Member& member : members_) {

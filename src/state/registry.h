@@ -47,6 +47,10 @@ class Registry {
   /// Advances whenever refresh() found a change.
   size_t version() const { return version_; }
 
+  /// Throws where the state of another member than `member` holds this very tensor, which cannot
+  /// visit the device with both.
+  void check_unshared(const Member& member, const FoundTensor& found) const;
+
   /// Bytes of state at rest on the host.
   size_t state_bytes() const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 
 #include "align.h"
@@ -68,6 +69,8 @@ void bind_tile(BoundPiece& piece, const plan::Part& part, const state::Member& m
 }  // namespace
 
 at::Tensor flat_slice(const at::Tensor& tensor, int64_t begin, int64_t length) {
+  // Not a view for autograd: zero_grad() of the base detaches gradients in place.
+  const at::AutoDispatchBelowADInplaceOrView plain;
   return tensor.as_strided({length}, {1}, tensor.storage_offset() + begin);
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "align.h"
+#include "error.h"
 #include "step/piece_step.h"
 
 namespace optim_offload::step {
@@ -10,6 +11,12 @@ namespace {
 
 void go_home(const state::Member& member) {
   for (const state::StateTensor& tensor : member.record.moved) tensor.go_home();
+}
+
+/// Whether a tensor is as it was lent to the base, which may have changed it in place.
+bool has_form_of(const at::Tensor& tensor, const at::Tensor& home) {
+  return tensor.sizes() == home.sizes() && tensor.strides() == home.strides() &&
+         tensor.dtype() == home.dtype();
 }
 
 std::vector<const void*> homes(const state::StateRecord& record) {
@@ -60,8 +67,10 @@ void PieceStep::reread_whole(state::Member& member,
   std::exception_ptr failure;
   for (size_t i = 0; i < found.size(); ++i) {
     const state::FoundTensor& f = found[i];
-    const auto known = std::find_if(before.begin(), before.end(),
-                                    [&](const auto& t) { return t.handle.is_same(f.tensor); });
+    const auto known = std::find_if(before.begin(), before.end(), [&](const auto& t) {
+      return t.handle.is_same(f.tensor) && has_form_of(f.tensor, t.home) &&
+             (t.is_home() || in_slot(f.tensor));
+    });
     if (known != before.end()) {
       known->name = f.name;
       record.moved.push_back(std::move(*known));
@@ -80,7 +89,10 @@ void PieceStep::reread_whole(state::Member& member,
   }
   // Plans know a tensor by its number: they hold only while each number keeps its place.
   if (homes(record) != places) ++record.version;
-  for (auto& tensor : before) kept_homes_.push_back(std::move(tensor.home));
+  for (auto& tensor : before) {
+    tensor.go_home();  // somebody else may hold it, and the slot's memory is about to go
+    kept_homes_.push_back(std::move(tensor.home));
+  }
   if (failure) {
     record.incomplete = true;
     go_home(member);
@@ -91,6 +103,15 @@ void PieceStep::reread_whole(state::Member& member,
 
 void PieceStep::adopt(state::Member& member, const state::FoundTensor& found,
                       std::vector<state::StateTensor>& before) {
+  const auto same = std::find_if(before.begin(), before.end(), [&](const auto& t) {
+    return t.handle.is_same(found.tensor) && in_slot(found.tensor);
+  });
+  OFFLOAD_CHECK(same == before.end() || memory::extent_bytes(found.tensor) <= same->bytes,
+                "the optimizer made a state tensor larger in place (", member.label(), ", ",
+                found.name, ": ", found.tensor.sizes(), " from ", same->home.sizes(),
+                "), which may have overwritten others: give the state a new tensor instead, and "
+                "resume from a checkpoint");
+  context_.registry.check_unshared(member, found);
   // A tensor of the same name and form takes the place of the one that the base let go of.
   const auto place =
       std::find_if(before.begin(), before.end(), [&](const auto& t) { return t.can_house(found); });

@@ -132,12 +132,20 @@ void PieceStep::leave_out(std::byte* to, size_t bytes) {
   downloads_ = std::move(rest);
 }
 
+bool PieceStep::in_slot(const at::Tensor& tensor) const {
+  if (uploads_.empty()) return false;
+  const auto* data = static_cast<const std::byte*>(tensor.const_data_ptr());
+  const std::byte* slot = lane_.slots.data(piece_.slot);
+  return data >= slot && data < slot + lane_.slots.bytes(piece_.slot);
+}
+
 void PieceStep::bring_home(const at::Tensor& from, std::byte* to, size_t bytes) {
   leave_out(to, bytes);
   downloads_.push_back({to, from.const_data_ptr(), bytes});
+  context_.d2h_bytes += bytes;
+  if (in_slot(from)) return;  // two tensors of the state that changed places: nothing to keep
   kept_storages_.push_back(from.storage());
   kept_bytes_ += bytes;
-  context_.d2h_bytes += bytes;
   context_.hold(bytes);
 }
 

@@ -56,6 +56,8 @@ class PieceStep final : public transfer::PieceJob {
              std::vector<state::StateTensor>& before);
 
   void enter_tile();
+  /// Whether the base gave the tile's parameter other memory (set_data); if so, undoes it.
+  bool take_back_alias();
   void collect_tile();
   void tile_made_state(const torch::optim::OptimizerParamState& object);
   void tile_kept_state(const torch::optim::OptimizerParamState& object);
@@ -63,6 +65,9 @@ class PieceStep final : public transfer::PieceJob {
 
   /// Takes these bytes of host memory, a block of their own, out of the copies home from the slot.
   void leave_out(std::byte* to, size_t bytes);
+
+  /// Whether the tensor's memory is the slot's.
+  bool in_slot(const at::Tensor& tensor) const;
 
   /// Queues a copy home of a tensor that is not in the slot, in place of what the slot has for it,
   /// and keeps its memory until it is done.

@@ -19,8 +19,11 @@ size_t hash_of(at::IntArrayRef strides) {
 
 bool can_be_cut(const state::Member& member) {
   // A tensor with elements, but of another layout, would be cut at other places.
-  return std::all_of(member.record.moved.begin(), member.record.moved.end(),
-                     [&](const auto& tensor) { return tensor.shaped || tensor.home.dim() == 0; });
+  return std::all_of(
+             member.record.moved.begin(), member.record.moved.end(),
+             [&](const auto& tensor) { return tensor.shaped || tensor.home.dim() == 0; }) &&
+         std::all_of(member.record.resident.begin(), member.record.resident.end(),
+                     [](const at::Tensor& tensor) { return tensor.numel() <= 1; });
 }
 
 }  // namespace
@@ -47,8 +50,8 @@ std::vector<StepPlan::Signature> StepPlan::sign(const state::Registry& registry,
     const at::Tensor& grad = member.param.grad();
     Gradient kind = Gradient::None;
     if (grad.defined()) {
-      kind = is_dense(grad) && grad.strides() == member.param.strides() ? Gradient::Dense
-                                                                        : Gradient::Other;
+      kind = is_dense(grad) && state::is_shaped_like(grad, member.param) ? Gradient::Dense
+                                                                         : Gradient::Other;
     } else if (all_gradients) {
       kind = Gradient::Other;
     }

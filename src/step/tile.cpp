@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "error.h"
 #include "step/piece_step.h"
 
 namespace optim_offload::step {
@@ -32,6 +33,7 @@ void PieceStep::enter_tile() {
   at::Tensor alias = piece_.alias();
   auto& states = context_.states();
   auto own = states.find(member.param.unsafeGetTensorImpl());
+  alias.set_requires_grad(member.param.requires_grad());  // may have been frozen since
 
   if (part.tile == 0) {
     context_.making = {};
@@ -61,9 +63,20 @@ void PieceStep::enter_tile() {
   alias.mutable_grad() = grad;
 }
 
+bool PieceStep::take_back_alias() {
+  const plan::Part& part = piece_.tile();
+  const at::Tensor own =
+      flat_slice(context_.member(part).param, part.begin, part.end - part.begin);
+  const at::Tensor& alias = piece_.alias();
+  if (alias.is_alias_of(own)) return false;
+  state::point_at(alias, own);
+  return true;
+}
+
 void PieceStep::collect_tile() {
   const state::Member& member = context_.member(piece_.tile());
   auto& states = context_.states();
+  const bool replaced = take_back_alias();
   const auto entry = states.find(piece_.alias().unsafeGetTensorImpl());
   if (entry != states.end() && entry->second != nullptr) {
     try {
@@ -78,12 +91,17 @@ void PieceStep::collect_tile() {
     }
   }
   leave_tile();
+  OFFLOAD_CHECK(!replaced, "an element-wise optimizer put another tensor in a parameter's place (",
+                member.label(),
+                "); change parameters in place, or do not declare it element_wise");
 }
 
 void PieceStep::leave_tile() {
   const plan::Part& part = piece_.tile();
   state::Member& member = context_.member(part);
   at::Tensor alias = piece_.alias();
+  // A base may call zero_grad(); the other tiles had to see the gradient first.
+  if (part.is_last_tile() && !alias.grad().defined()) member.param.mutable_grad() = at::Tensor();
   alias.mutable_grad() = at::Tensor();
 
   auto& states = context_.states();

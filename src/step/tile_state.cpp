@@ -9,6 +9,21 @@ namespace optim_offload::step {
 
 // What the base left of a tile's state: a part of the parameter's, which is made whole on the host.
 
+namespace {
+
+/// A tensor that does not move with the tiles is the same for all: one with elements of the
+/// parameter would hold the last tile's alone.
+void check_kept_in_place(const state::Member& member, const state::FoundTensor& found) {
+  OFFLOAD_CHECK(found.tensor.numel() <= 1,
+                "an element-wise optimizer made a state tensor that shares memory or does not lie "
+                "on the parameter's device (",
+                member.label(), ", ", found.name, ": ", found.tensor.sizes(),
+                "); give the state a tensor of its own there (clone()), or do not declare it "
+                "element_wise");
+}
+
+}  // namespace
+
 void PieceStep::tile_kept_state(const torch::optim::OptimizerParamState& object) {
   const plan::Part& part = piece_.tile();
   state::Member& member = context_.member(part);
@@ -25,11 +40,13 @@ void PieceStep::tile_kept_state(const torch::optim::OptimizerParamState& object)
       "); make all state in the first step, or do not declare it "
       "element_wise");
   size_t next = 0;
-  for (const state::FoundTensor& found : all) {
-    if (next == member.record.moved.size()) break;
-    state::StateTensor& tensor = member.record.moved[next];
-    if (found.name != tensor.name) continue;
-    ++next;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const state::FoundTensor& found = all[i];
+    if (next == member.record.moved.size() || found.name != member.record.moved[next].name) {
+      if (!moving[i]) check_kept_in_place(member, found);
+      continue;
+    }
+    state::StateTensor& tensor = member.record.moved[next++];
     if (found.tensor.is_same(tensor.handle)) continue;
     // The base put another tensor in its place.
     OFFLOAD_CHECK(found.tensor.dtype() == tensor.home.dtype() &&
@@ -63,6 +80,7 @@ void PieceStep::tile_made_state(const torch::optim::OptimizerParamState& object)
     if (moving[i]) {
       found.push_back(std::move(all[i]));
     } else {
+      check_kept_in_place(member, all[i]);
       resident.push_back(all[i].tensor);
     }
   }
@@ -74,6 +92,7 @@ void PieceStep::tile_made_state(const torch::optim::OptimizerParamState& object)
     }
     context_.expect_homes(member, std::move(bytes));
     for (const auto& f : found) {
+      context_.registry.check_unshared(member, f);
       const bool shaped =
           f.tensor.dim() == 1 && f.tensor.numel() == length && f.tensor.is_contiguous();
       OFFLOAD_CHECK(

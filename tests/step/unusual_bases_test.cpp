@@ -1,0 +1,275 @@
+// Optimizers of a user's own that do in step() what LibTorch's own never do.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include <torch/types.h>
+
+#include "optim_offload/traits.h"
+#include "support/blend.h"
+#include "support/twins.h"
+
+namespace optim_offload::testing {
+namespace {
+
+void keep_mean(const torch::Tensor& parameter, BlendParamState& state) {
+  state.fast().mul_(0.9).add_(parameter.grad());
+}
+
+/// Empties its gradients, so that the loop need not.
+class ZeroGradBlend : public Blend {
+ public:
+  using Blend::Blend;
+  torch::Tensor step(LossClosure closure = nullptr) override {
+    torch::Tensor loss = Blend::step(std::move(closure));
+    zero_grad();
+    return loss;
+  }
+};
+
+/// Leaves frozen parameters alone, though they have a gradient.
+class FrozenBlend : public Blend {
+ public:
+  using Blend::Blend;
+
+ protected:
+  void update(torch::Tensor parameter, const BlendOptions& options,
+              BlendParamState& state) override {
+    if (parameter.requires_grad()) Blend::update(parameter, options, state);
+  }
+};
+
+/// Exchanges its two tensors each step.
+class ExchangingBlend : public Blend {
+ public:
+  using Blend::Blend;
+
+ protected:
+  void update(torch::Tensor parameter, const BlendOptions& /*options*/,
+              BlendParamState& state) override {
+    keep_mean(parameter, state);
+    parameter.sub_(state.fast() + state.slow(), 0.01);
+    std::swap(state.fast(), state.slow());
+  }
+};
+
+/// Puts a new tensor in the parameter's place.
+class SetDataBlend : public Blend {
+ public:
+  using Blend::Blend;
+
+ protected:
+  void update(torch::Tensor parameter, const BlendOptions& /*options*/,
+              BlendParamState& state) override {
+    keep_mean(parameter, state);
+    parameter.set_data(parameter - 0.01 * state.fast());
+  }
+};
+
+/// Keeps the gradient itself, and not a copy.
+class GradientBlend : public Blend {
+ public:
+  using Blend::Blend;
+
+ protected:
+  void update(torch::Tensor parameter, const BlendOptions& /*options*/,
+              BlendParamState& state) override {
+    parameter.sub_(parameter.grad() + state.fast(), 0.01);
+    state.fast(parameter.grad());
+  }
+  std::unique_ptr<BlendParamState> make_state(const torch::Tensor& parameter) override {
+    auto state = Blend::make_state(parameter);
+    state->fast(parameter.grad());
+    return state;
+  }
+};
+
+/// All parameters count in one tensor.
+class OneCounterBlend : public Blend {
+ public:
+  using Blend::Blend;
+
+ protected:
+  std::unique_ptr<BlendParamState> make_state(const torch::Tensor& parameter) override {
+    auto state = Blend::make_state(parameter);
+    if (!counter_.defined()) counter_ = state->count();
+    state->count(counter_);
+    return state;
+  }
+
+ private:
+  torch::Tensor counter_;
+};
+
+/// Changes the form of a state tensor in place: smaller, other strides, other memory, larger.
+class ReformingBlend : public Blend {
+ public:
+  using Blend::Blend;
+
+ protected:
+  std::unique_ptr<BlendParamState> make_state(const torch::Tensor& parameter) override {
+    auto state = Blend::make_state(parameter);
+    state->slow(torch::ones({6, 4}, parameter.options()));
+    return state;
+  }
+  void update(torch::Tensor parameter, const BlendOptions& /*options*/,
+              BlendParamState& state) override {
+    keep_mean(parameter, state);
+    state.steps(state.steps() + 1);
+    torch::Tensor& form = state.slow();
+    if (state.steps() == 2) form.resize_({2, 4});
+    if (state.steps() == 3) form.t_();
+    if (state.steps() == 4) form.set_data(form + 1);
+    if (state.steps() == 5) form.set_data(torch::ones({300}, form.options()));
+    if (state.steps() == 7) form.resize_({3000});
+    form.add_(1);
+    parameter.sub_(state.fast() * form.sum(), 1e-4);
+  }
+};
+
+template <typename T>
+Recipe element_wise() {
+  set_optimizer_traits<T>({.element_wise = true});
+  return recipe_of<T>("element-wise", true);
+}
+
+/// The same class without its traits: parameters are not cut.
+template <typename T>
+Recipe whole_parameters() {
+  set_optimizer_traits<T>({});
+  return recipe_of<T>("whole");
+}
+
+std::string error_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  }
+  return "";
+}
+
+void expect_same_gradients(const Twins& twins) {
+  for (const auto& item : twins.plain_model.parameters) {
+    EXPECT_EQ(item.value().grad().defined(),
+              twins.wrapped_model.parameters[item.key()].grad().defined())
+        << item.key();
+  }
+}
+
+OFFLOAD_TEST(UnusualBases, OneThatCallsZeroGrad) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), element_wise<ZeroGradBlend>(), offload_options(mode));
+    for (int step = 0; step < 4; ++step) {
+      twins.step();
+      ASSERT_TRUE(twins.same()) << "at step " << step;
+      expect_same_gradients(twins);
+    }
+    if (mode != Mode::AllAtOnce && device.copies()) EXPECT_GT(twins.wrapped->stats().tiles, 0);
+  }
+}
+
+OFFLOAD_TEST(UnusualBases, OneThatLeavesFrozenParametersAlone) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), element_wise<FrozenBlend>(), offload_options(mode));
+    for (int step = 0; step < 6; ++step) {
+      twins.gradients();
+      for (Model* model : {&twins.plain_model, &twins.wrapped_model}) {
+        for (auto& tensor : model->tensors()) tensor.set_requires_grad(step % 3 != 2);
+      }
+      twins.plain->step();
+      twins.wrapped->step();
+      ASSERT_TRUE(twins.same()) << "at step " << step;
+    }
+    if (mode != Mode::AllAtOnce && device.copies()) EXPECT_GT(twins.wrapped->stats().tiles, 0);
+  }
+}
+
+OFFLOAD_TEST(UnusualBases, OneThatExchangesTensorsOfATile) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), element_wise<ExchangingBlend>(), offload_options(mode));
+    for (int step = 0; step < 5; ++step) {
+      twins.step();
+      ASSERT_TRUE(twins.same()) << "at step " << step;
+    }
+    if (mode != Mode::AllAtOnce && device.copies()) EXPECT_GT(twins.wrapped->stats().tiles, 0);
+  }
+}
+
+OFFLOAD_TEST(UnusualBases, TilesRefuseAnotherTensorInAParametersPlace) {
+  if (!device.copies()) return;
+  for (const auto mode : kChunkedModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), element_wise<SetDataBlend>(), offload_options(mode));
+    const std::string what = error_of([&] { twins.step(); });
+    EXPECT_NE(what.find("put another tensor in a parameter's place"), std::string::npos) << what;
+    Twins whole(device, small_decoder(2), whole_parameters<SetDataBlend>(), offload_options(mode));
+    whole.steps(3);
+    EXPECT_TRUE(whole.same());
+  }
+}
+
+OFFLOAD_TEST(UnusualBases, TilesRefuseStateThatIsTheGradient) {
+  if (!device.copies()) return;
+  for (const auto mode : kChunkedModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), element_wise<GradientBlend>(), offload_options(mode));
+    const std::string what = error_of([&] { twins.step(); });
+    EXPECT_NE(what.find("shares memory"), std::string::npos) << what;
+    Twins whole(device, small_decoder(2), whole_parameters<GradientBlend>(), offload_options(mode));
+    whole.steps(3);
+    EXPECT_TRUE(whole.same());
+  }
+}
+
+OFFLOAD_TEST(UnusualBases, OneTensorInTheStateOfAllParameters) {
+  if (!device.copies()) return;
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe_of<OneCounterBlend>("one"), offload_options(mode));
+    const std::string what = error_of([&] { twins.step(); });
+    EXPECT_NE(what.find("two parameters have one state tensor"), std::string::npos) << what;
+  }
+}
+
+OFFLOAD_TEST(UnusualBases, FormChangedInPlace) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe_of<ReformingBlend>("reform"),
+                offload_options(mode));
+    for (int step = 0; step < 6; ++step) {
+      twins.step();
+      ASSERT_TRUE(twins.same()) << "at step " << step;
+    }
+    if (!device.copies()) continue;
+    // Beyond its place in the slot.
+    EXPECT_NE(error_of([&] { twins.step(); }), "");
+    for (const auto& [key, state] : twins.wrapped->state()) {
+      EXPECT_NE(static_cast<BlendParamState&>(*state).slow().storage().data(), nullptr);
+    }
+  }
+}
+
+OFFLOAD_TEST(UnusualBases, GradientOfAnotherShape) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe("ElementwiseBlend"), offload_options(mode));
+    for (int step = 0; step < 3; ++step) {
+      twins.gradients();
+      for (Model* model : {&twins.plain_model, &twins.wrapped_model}) {
+        for (auto& tensor : model->tensors()) {
+          tensor.mutable_grad() = tensor.grad().slice(0, 0, 1).clone();
+        }
+      }
+      twins.plain->step();
+      twins.wrapped->step();
+      ASSERT_TRUE(twins.same()) << "at step " << step;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace optim_offload::testing

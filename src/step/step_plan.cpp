@@ -19,9 +19,8 @@ size_t hash_of(at::IntArrayRef strides) {
 
 bool can_be_cut(const state::Member& member) {
   // A tensor with elements, but of another layout, would be cut at other places.
-  return std::all_of(
-             member.record.moved.begin(), member.record.moved.end(),
-             [&](const auto& tensor) { return tensor.shaped || tensor.home.dim() == 0; }) &&
+  return std::all_of(member.record.moved.begin(), member.record.moved.end(),
+                     [&](const auto& tensor) { return tensor.shaped || tensor.home.dim() == 0; }) &&
          std::all_of(member.record.resident.begin(), member.record.resident.end(),
                      [](const at::Tensor& tensor) { return tensor.numel() <= 1; });
 }

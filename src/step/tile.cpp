@@ -65,8 +65,7 @@ void PieceStep::enter_tile() {
 
 bool PieceStep::take_back_alias() {
   const plan::Part& part = piece_.tile();
-  const at::Tensor own =
-      flat_slice(context_.member(part).param, part.begin, part.end - part.begin);
+  const at::Tensor own = flat_slice(context_.member(part).param, part.begin, part.end - part.begin);
   const at::Tensor& alias = piece_.alias();
   if (alias.is_alias_of(own)) return false;
   state::point_at(alias, own);
@@ -92,8 +91,7 @@ void PieceStep::collect_tile() {
   }
   leave_tile();
   OFFLOAD_CHECK(!replaced, "an element-wise optimizer put another tensor in a parameter's place (",
-                member.label(),
-                "); change parameters in place, or do not declare it element_wise");
+                member.label(), "); change parameters in place, or do not declare it element_wise");
 }
 
 void PieceStep::leave_tile() {

@@ -14,6 +14,7 @@ namespace optim_offload {
 
 void CPUOffloadOptimizer::save(torch::serialize::OutputArchive& archive) const {
   // The base's save() reads groups and state of its own; they are lent, and come back unchanged.
+  impl().check_at_home("save()");
   auto& self = const_cast<CPUOffloadOptimizer&>(*this);
   const state::Loan loan(*impl().base, self.param_groups_, self.state_);
   impl().base->save(archive);
@@ -21,6 +22,7 @@ void CPUOffloadOptimizer::save(torch::serialize::OutputArchive& archive) const {
 
 void CPUOffloadOptimizer::load(torch::serialize::InputArchive& archive) {
   Impl& self = impl();
+  self.check_between_steps("load()");
   self.registry.refresh(param_groups_);
   self.rehearse_load(archive, param_groups_);
   {

@@ -17,6 +17,7 @@ namespace optim_offload {
 namespace {
 
 constexpr int64_t kSmallestPiece = 1024;  // bytes
+constexpr int64_t kMostSlots = 64;        // as many as settings files may ask for
 
 void check(const torch::optim::Optimizer* base, const OffloadOptions& options) {
   OFFLOAD_CHECK(base != nullptr, "the base optimizer is null; pass a std::unique_ptr to one");
@@ -29,6 +30,8 @@ void check(const torch::optim::Optimizer* base, const OffloadOptions& options) {
                 options.piece_bytes(), "); give at least ", kSmallestPiece, ", better some MiB");
   OFFLOAD_CHECK(options.slots() >= 2, "slots are too few (", options.slots(),
                 "); give at least 2, better 3");
+  OFFLOAD_CHECK(options.slots() <= kMostSlots, "slots are too many (", options.slots(),
+                "); give at most ", kMostSlots, ", better 3");
   OFFLOAD_CHECK(options.verify() >= 0, "verify is negative (", options.verify(),
                 "); give the number of steps to compare, or 0");
   OFFLOAD_CHECK(!options.chunked() || !optimizer_traits(*base).couples_parameters,
@@ -75,6 +78,8 @@ torch::optim::Optimizer::LossClosure once(const torch::Tensor& loss) {
 
 torch::Tensor CPUOffloadOptimizer::step(LossClosure closure) {
   Impl& self = impl();
+  self.check_between_steps("step()");
+  const Impl::Stepping stepping(self);
   const bool verifies = self.stats.steps < self.options.verify();
   const bool closure_first = self.options.chunked() || verifies;
   LossClosure base_closure = closure;
@@ -99,6 +104,7 @@ torch::Tensor CPUOffloadOptimizer::step(LossClosure closure) {
   {
     state::Loan loan(*self.base, param_groups_, state_);
     if (!closure_first && closure != nullptr) {
+      self.call = Impl::Call::Lent;
       base_closure = [&loan, closure] { return loan.call(closure); };
     }
     result = self.run(std::move(base_closure), begun);
@@ -132,6 +138,7 @@ void CPUOffloadOptimizer::synchronize() const {
 
 std::unique_ptr<torch::optim::Optimizer> CPUOffloadOptimizer::release() {
   Impl& self = impl();
+  self.check_between_steps("release()");
   self.registry.refresh(param_groups_);
   self.settle(state_);
   self.leave_home();

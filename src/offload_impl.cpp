@@ -19,6 +19,20 @@ CPUOffloadOptimizer::Impl::Impl(
       host(options.pin_memory()),
       plan(options, traits) {}
 
+void CPUOffloadOptimizer::Impl::check_between_steps(const char* name) const {
+  OFFLOAD_CHECK(call == Call::None, name,
+                " was called within step(), as by its closure; call it between steps");
+  OFFLOAD_CHECK(base->param_groups().empty(), "the base has parameter groups of its own (",
+                base->param_groups().size(),
+                "), which would not be stepped; give them to the wrapper's add_param_group()");
+}
+
+void CPUOffloadOptimizer::Impl::check_at_home(const char* name) const {
+  OFFLOAD_CHECK(call != Call::Lent, name,
+                " was called by the closure of an all-at-once step, while state is on the device; "
+                "call it between steps");
+}
+
 void CPUOffloadOptimizer::Impl::settle(state::StateMap& states) {
   host.settle(
       registry, states, [this](c10::Device device) { return plan.lane(device).link.get(); },

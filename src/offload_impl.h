@@ -21,6 +21,32 @@ class CPUOffloadOptimizer::Impl {
        const torch::OrderedDict<std::string, torch::Tensor>& named_parameters,
        OffloadOptions offload_options);
 
+  /// Where a call of step() has got.
+  enum class Call {
+    None,     ///< Nowhere: no step is being done.
+    Closure,  ///< A closure may run, with all state at home.
+    Lent,     ///< A closure may run, with state on the device.
+  };
+
+  /// Holds `call` for the length of a step.
+  class Stepping {
+   public:
+    explicit Stepping(Impl& impl) : impl_(impl) { impl_.call = Call::Closure; }
+    ~Stepping() { impl_.call = Call::None; }
+    Stepping(const Stepping&) = delete;
+    Stepping& operator=(const Stepping&) = delete;
+
+   private:
+    Impl& impl_;
+  };
+
+  /// Throws within a step, as in its closure, and where the base has groups of its own. `name`: of
+  /// the function that was called.
+  void check_between_steps(const char* name) const;
+
+  /// Throws where state is on the device.
+  void check_at_home(const char* name) const;
+
   /// Brings what is in `states` home; from an archive if one was loaded since the last time.
   void settle(state::StateMap& states);
 
@@ -42,6 +68,7 @@ class CPUOffloadOptimizer::Impl {
   state::HostState host;
   step::StepPlan plan;
   OffloadStats stats;
+  Call call = Call::None;
   bool loaded = false;  ///< State of an archive waits for its home.
 };
 

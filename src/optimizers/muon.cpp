@@ -7,6 +7,7 @@
 
 #include "optimizers/add_group.h"
 #include "optimizers/fused_adamw_batches.h"
+#include "optimizers/muon_checks.h"
 #include "optimizers/newton_schulz.h"
 
 namespace optim_offload {
@@ -15,30 +16,6 @@ namespace {
 using torch::Tensor;
 using torch::optim::OptimizerParamGroup;
 using StateMap = ska::flat_hash_map<void*, std::unique_ptr<torch::optim::OptimizerParamState>>;
-
-void check_decay_rate(const char* name, double rate) {
-  TORCH_CHECK(rate >= 0 && rate < 1, "[optim_offload] Muon: ", name, " = ", rate,
-              " must be at least 0 and below 1");
-}
-
-void check_not_negative(const char* name, double value) {
-  TORCH_CHECK(value >= 0, "[optim_offload] Muon: ", name, " = ", value, " must be at least 0");
-}
-
-void check_options(const MuonOptions& options) {
-  check_not_negative("lr", options.lr());
-  check_not_negative("weight_decay", options.weight_decay());
-  check_not_negative("momentum", options.momentum());
-  check_not_negative("eps", options.eps());
-  check_not_negative("adamw_eps", options.adamw_eps());
-  check_decay_rate("adamw_betas[0]", std::get<0>(options.adamw_betas()));
-  check_decay_rate("adamw_betas[1]", std::get<1>(options.adamw_betas()));
-  TORCH_CHECK(options.ns_steps() >= 0 && options.ns_steps() < 100,
-              "[optim_offload] Muon: ns_steps = ", options.ns_steps(), " must be from 0 to 99");
-  TORCH_CHECK(options.adjust_lr_fn() == "original" || options.adjust_lr_fn() == "match_rms_adamw",
-              "[optim_offload] Muon: adjust_lr_fn = \"", options.adjust_lr_fn(),
-              "\" must be \"original\" or \"match_rms_adamw\"");
-}
 
 MuonOptions& muon_options(OptimizerParamGroup& group, size_t index) {
   auto* options = dynamic_cast<MuonOptions*>(&group.options());
@@ -49,7 +26,7 @@ MuonOptions& muon_options(OptimizerParamGroup& group, size_t index) {
 
 void check_group(OptimizerParamGroup& group, size_t index) {
   const MuonOptions& options = muon_options(group, index);
-  check_options(options);
+  check_muon_options(options);
   if (options.adamw()) return;
   for (const Tensor& param : group.params()) {
     TORCH_CHECK(param.dim() == 2, "[optim_offload] Muon steps matrices only, but group ", index,
@@ -118,7 +95,7 @@ void step_adamw(const OptimizerParamGroup& group, const MuonOptions& options, St
 Muon::Muon(const std::vector<OptimizerParamGroup>& param_groups, MuonOptions defaults)
     : Optimizer(param_groups, std::make_unique<MuonOptions>(defaults)) {
   keep_group_options(*this, param_groups);
-  check_options(defaults);
+  check_muon_options(defaults);
   for (size_t i = 0; i < param_groups_.size(); ++i) check_group(param_groups_[i], i);
 }
 

@@ -3,6 +3,7 @@
 #include <torch/utils.h>
 
 #include "optim_offload/optimizers/muon.h"
+#include "optimizers/muon_checks.h"
 
 namespace optim_offload {
 namespace {
@@ -63,6 +64,7 @@ void MuonOptions::serialize(torch::serialize::InputArchive& archive) {
   loaded.adamw_betas(read("adamw_betas").to<betas_t>());
   loaded.adamw_eps(read("adamw_eps").toDouble());
   loaded.step(read("step").toInt());
+  check_muon_options(loaded);
   *this = loaded;
 }
 

@@ -1,5 +1,6 @@
 #include "plan/chunk.h"
 
+#include <algorithm>
 #include <map>
 #include <regex>
 #include <utility>
@@ -42,7 +43,8 @@ std::vector<Chunk> plan_chunks(const std::vector<NamedParam>& params, const std:
   for (size_t i = 0; i < params.size(); ++i) {
     const auto& [name, device] = params[i];
     std::smatch match;
-    if (std::regex_search(name, match, regex)) {
+    const auto end = name.begin() + static_cast<ptrdiff_t>(std::min(name.size(), kLongestName));
+    if (std::regex_search(name.begin(), end, match, regex)) {
       const std::string key = match.prefix().str() + match.str();
       const auto [it, fresh] = layer_index.try_emplace({key, device.str()}, layers.size());
       if (fresh) layers.push_back({without_trailing_dot(key), device, {}});

@@ -25,6 +25,8 @@ struct Chunk {
 /// Characters of a layer pattern. The standard library compiles and matches a pattern by recursion,
 /// so that one of some ten thousand would run out of stack.
 constexpr size_t kLongestPattern = 1000;
+/// Characters of a name in which the pattern is searched, for the same reason.
+constexpr size_t kLongestName = 1000;
 
 /// Groups parameters by layer. `pattern` is searched in each name; all names with the same text up
 /// to the match's end share a chunk, so two stacks with the same numbers stay apart, and so do two

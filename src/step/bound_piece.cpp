@@ -71,7 +71,13 @@ void bind_tile(BoundPiece& piece, const plan::Part& part, const state::Member& m
 at::Tensor flat_slice(const at::Tensor& tensor, int64_t begin, int64_t length) {
   // Not a view for autograd: zero_grad() of the base detaches gradients in place.
   const at::AutoDispatchBelowADInplaceOrView plain;
-  return tensor.as_strided({length}, {1}, tensor.storage_offset() + begin);
+  at::Tensor slice = tensor.as_strided({length}, {1}, tensor.storage_offset() + begin);
+  // But what changes it changes the tensor, as graphs that have saved it must notice.
+  if (!slice.is_inference() && !tensor.is_inference()) {
+    slice.unsafeGetTensorImpl()->set_version_counter(
+        tensor.unsafeGetTensorImpl()->version_counter());
+  }
+  return slice;
 }
 
 BoundPiece bind_piece(const plan::Piece& plan, const std::vector<state::Member>& members,

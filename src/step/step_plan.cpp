@@ -47,15 +47,17 @@ std::vector<StepPlan::Signature> StepPlan::sign(const state::Registry& registry,
   signature.reserve(registry.members().size());
   for (const state::Member& member : registry.members()) {
     const at::Tensor& grad = member.param.grad();
+    const bool strided = member.param.layout() == at::kStrided;  // else it has no such things
     Gradient kind = Gradient::None;
     if (grad.defined()) {
-      kind = is_dense(grad) && state::is_shaped_like(grad, member.param) ? Gradient::Dense
-                                                                         : Gradient::Other;
+      kind = strided && is_dense(grad) && state::is_shaped_like(grad, member.param)
+                 ? Gradient::Dense
+                 : Gradient::Other;
     } else if (all_gradients) {
       kind = Gradient::Other;
     }
-    signature.push_back({member.key(), member.param.const_data_ptr(),
-                         hash_of(member.param.strides()), member.record.version, kind,
+    signature.push_back({member.key(), strided ? member.param.const_data_ptr() : nullptr,
+                         strided ? hash_of(member.param.strides()) : 0, member.record.version, kind,
                          member.stateless});
   }
   return signature;

@@ -16,7 +16,6 @@
 #include <torch/serialize.h>
 
 #include "fuzz/archive_edits.h"
-#include "fuzz/byte_edits.h"
 #include "fuzz/targets.h"
 #include "optim_offload/cpu_offload_optimizer.h"
 #include "optim_offload/optimizers/fused_adamw.h"
@@ -32,8 +31,6 @@ using Named = torch::OrderedDict<std::string, torch::Tensor>;
 
 constexpr int kOptimizers = 7;
 constexpr int kModes = 3;
-constexpr uint8_t kRawBytes = 255;
-constexpr uint8_t kByteEdits = 254;
 
 Named make_model() {
   Named named;
@@ -158,22 +155,14 @@ void archive(std::string_view input) {
   const auto first = static_cast<uint8_t>(input[0]);
   input.remove_prefix(1);
 
-  const int kind = first >= kByteEdits ? 2 : first / kModes % kOptimizers;
+  const int kind = first / kModes % kOptimizers;
+  static std::vector<std::optional<torch::serialize::InputArchive>> whole(kOptimizers);
+  if (!whole[kind]) whole[kind] = opened(whole_archive(kind));
   torch::serialize::InputArchive from;
   try {
-    if (first == kRawBytes) {
-      from = opened(std::string(input));
-    } else if (first == kByteEdits) {
-      from = opened(with_byte_edits(whole_archive(kind), input));
-    } else {
-      static std::vector<std::optional<torch::serialize::InputArchive>> whole(kOptimizers);
-      if (!whole[kind]) whole[kind] = opened(whole_archive(kind));
-      from = with_edits(*whole[kind], read_edits(input));
-    }
-  } catch (const BrokenPromise&) {
-    throw;
-  } catch (const std::exception&) {
-    return;  // LibTorch's reader refuses it; it comes before anything of this library.
+    from = with_edits(*whole[kind], read_edits(input));
+  } catch (const c10::Error&) {
+    return;  // no archive can be like that
   }
 
   Wrapped wrapped(kind, first % kModes);

@@ -17,12 +17,14 @@ namespace optim_offload::fuzz {
 void settings(std::string_view input);
 
 /// Changes to the archive that a wrapper saved, which is then loaded into its twin; see
-/// archive_edits.h. After a byte 254, edits of its bytes; after 255, its bytes themselves. A
-/// refused archive must leave the optimizer as it was, bit by bit, and able to step.
+/// archive_edits.h. A refused archive must leave the optimizer as it was, bit by bit, and able to
+/// step. Edits of its bytes are none of these: LibTorch's reader, which is not safe against them,
+/// comes before anything of this library.
 void archive(std::string_view input);
 
 /// A trainer's checkpoint in which one file, chosen by the first byte, has the bytes that follow,
-/// or, where the first byte is from 128 on, has these edits of its bytes.
+/// or, where the first byte is from 128 on, has these edits of its bytes. A changed archive must be
+/// refused by its checksum, before LibTorch reads it.
 void checkpoint(std::string_view input);
 
 struct BrokenPromise : std::logic_error {

@@ -188,6 +188,22 @@ TEST(Muon, RefusesTheArchiveOfAnotherOptimizer) {
   EXPECT_DOUBLE_EQ(options_of(muon, 0).lr(), 0.25);
 }
 
+// Found by fuzzing: steps without end.
+TEST(Muon, RefusesOptionsOutOfRangeInAnArchive) {
+  MuonOptions hostile(0.1);
+  hostile.ns_steps(int64_t{1} << 58);
+  torch::serialize::OutputArchive out;
+  hostile.serialize(out);
+  std::stringstream stream;
+  out.save_to(stream);
+  torch::serialize::InputArchive in;
+  in.load_from(stream);
+  MuonOptions options(0.2);
+  EXPECT_THROW(options.serialize(in), c10::Error);
+  EXPECT_EQ(options.ns_steps(), 5);
+  EXPECT_EQ(options.lr(), 0.2);
+}
+
 TEST(Muon, OptionsCompareEveryField) {
   const MuonOptions base;
   EXPECT_TRUE(base == MuonOptions());

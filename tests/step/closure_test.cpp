@@ -1,4 +1,6 @@
 // The closure, and the optimizer that cannot do without it.
+#include <stdexcept>
+
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 #include <torch/optim/lbfgs.h>
@@ -69,6 +71,76 @@ OFFLOAD_TEST(Closure, SeesTheWrappersGroups) {
       twins.wrapped->param_groups()[0].options().set_lr(0.5);
       return torch::zeros({});
     });
+    ASSERT_TRUE(twins.same());
+  }
+}
+
+/// What `call` throws, or "".
+template <typename Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  }
+  return "";
+}
+
+OFFLOAD_TEST(Closure, WhatNeedsTheStepsEndIsRefused) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe("AdamW"), offload_options(mode, 1024));
+    twins.step();
+    auto archive = saved(*twins.wrapped);
+    twins.gradients();
+    twins.plain->step();
+    twins.wrapped->step([&] {
+      const auto within = [&](const char* name, const auto& call) {
+        EXPECT_EQ(refusal(call), std::string("[optim_offload] ") + name +
+                                     " was called within step(), as by its closure; call it "
+                                     "between steps");
+      };
+      within("step()", [&] { twins.wrapped->step(); });
+      within("release()", [&] { twins.wrapped->release(); });
+      within("load()", [&] { load_saved(*twins.wrapped, archive); });
+      if (mode == Mode::AllAtOnce) {
+        EXPECT_NE(refusal([&] { saved(*twins.wrapped); }).find("save() was called by the closure"),
+                  std::string::npos);
+      } else {
+        EXPECT_EQ(saved(*twins.wrapped), archive) << "nothing has been lent yet";
+      }
+      return torch::zeros({});
+    });
+    ASSERT_TRUE(twins.same());
+    twins.step();
+    ASSERT_TRUE(twins.same());
+  }
+}
+
+// A step that threw in its closure is over.
+OFFLOAD_TEST(Closure, AfterOneThatThrewAllCallsWork) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(1), recipe("AdamW"), offload_options(mode, 1024));
+    twins.step();
+    EXPECT_THROW(twins.wrapped->step([]() -> torch::Tensor { throw std::runtime_error("no"); }),
+                 std::runtime_error);
+    twins.resume(offload_options(mode, 1024));
+    twins.step();
+    ASSERT_TRUE(twins.same());
+  }
+}
+
+OFFLOAD_TEST(BaseOptimizer, AGroupThatItWasGivenIsRefused) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(1), recipe("AdamW"), offload_options(mode, 1024));
+    auto& base = twins.wrapped->base_optimizer();
+    base.add_param_group(torch::optim::OptimizerParamGroup({torch::ones({3})}));
+    const auto text = refusal([&] { twins.wrapped->step(); });
+    EXPECT_NE(text.find("the base has parameter groups of its own (1)"), std::string::npos) << text;
+    base.param_groups().clear();
+    twins.step();
     ASSERT_TRUE(twins.same());
   }
 }

@@ -1,5 +1,6 @@
 // Parameters of unusual shape, type, layout or name.
 #include <gtest/gtest.h>
+#include <torch/optim/sgd.h>
 
 #include "support/twins.h"
 
@@ -93,6 +94,45 @@ OFFLOAD_TEST(Parameters, GradientOfAnotherLayout) {
         ASSERT_TRUE(twins.same()) << "at step " << step;
       }
     }
+  }
+}
+
+// As with the plain optimizer: a graph that has saved a weight cannot be used after it was stepped,
+// whether whole or in tiles.
+OFFLOAD_TEST(Parameters, AGraphNoticesThatItsWeightsWereStepped) {
+  for (const auto mode : kModes) {
+    for (const auto* name : {"model.embed_tokens.weight", "model.norm.weight"}) {
+      SCOPED_TRACE(to_string(mode) + " " + name);
+      Twins twins(device, small_decoder(1), recipe("AdamW"), offload_options(mode, 1024));
+      twins.steps(2);
+      auto loss = twins.wrapped_model[name].square().sum();
+      twins.step();
+      EXPECT_THROW(loss.backward(), c10::Error);
+    }
+  }
+}
+
+// LibTorch's SGD steps a sparse parameter, so the wrapped one does.
+OFFLOAD_TEST(Parameters, OfASparseLayout) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    torch::Tensor results[2];
+    for (const bool wraps : {false, true}) {
+      const auto dense = random_values({4, 3}, 1, torch::kFloat32, device.device());
+      auto param = dense.to_sparse().set_requires_grad(true);
+      param.mutable_grad() = dense.to_sparse();
+      std::unique_ptr<torch::optim::Optimizer> optimizer =
+          std::make_unique<torch::optim::SGD>(std::vector<torch::Tensor>{param}, 0.5);
+      if (wraps) {
+        optimizer = std::make_unique<CPUOffloadOptimizer>(
+            std::move(optimizer), torch::OrderedDict<std::string, torch::Tensor>(),
+            offload_options(mode, 1024));
+      }
+      optimizer->step();
+      optimizer->step();
+      results[wraps] = param.detach().to_dense();
+    }
+    EXPECT_TRUE(same_tensor(results[0], results[1]));
   }
 }
 

@@ -166,7 +166,9 @@ OFFLOAD_TEST(UnusualBases, OneThatCallsZeroGrad) {
       ASSERT_TRUE(twins.same()) << "at step " << step;
       expect_same_gradients(twins);
     }
-    if (mode != Mode::AllAtOnce && device.copies()) EXPECT_GT(twins.wrapped->stats().tiles, 0);
+    if (mode != Mode::AllAtOnce && device.copies()) {
+      EXPECT_GT(twins.wrapped->stats().tiles, 0);
+    }
   }
 }
 
@@ -183,7 +185,9 @@ OFFLOAD_TEST(UnusualBases, OneThatLeavesFrozenParametersAlone) {
       twins.wrapped->step();
       ASSERT_TRUE(twins.same()) << "at step " << step;
     }
-    if (mode != Mode::AllAtOnce && device.copies()) EXPECT_GT(twins.wrapped->stats().tiles, 0);
+    if (mode != Mode::AllAtOnce && device.copies()) {
+      EXPECT_GT(twins.wrapped->stats().tiles, 0);
+    }
   }
 }
 
@@ -195,7 +199,9 @@ OFFLOAD_TEST(UnusualBases, OneThatExchangesTensorsOfATile) {
       twins.step();
       ASSERT_TRUE(twins.same()) << "at step " << step;
     }
-    if (mode != Mode::AllAtOnce && device.copies()) EXPECT_GT(twins.wrapped->stats().tiles, 0);
+    if (mode != Mode::AllAtOnce && device.copies()) {
+      EXPECT_GT(twins.wrapped->stats().tiles, 0);
+    }
   }
 }
 

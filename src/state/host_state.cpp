@@ -50,11 +50,11 @@ void reread(const Registry& registry, Member& member,
     // A tensor that was known to visit the device does so also when an archive brings it.
     const bool visited = loaded && std::any_of(old.moved.begin(), old.moved.end(),
                                                [&](const auto& t) { return t.name == f.name; });
+    registry.check_unshared(member, f);
     if (!moving[i] && !visited) {
       member.record.resident.push_back(f.tensor);
       continue;
     }
-    registry.check_unshared(member, f);
     StateTensor waiting;
     waiting.handle = f.tensor;
     // What took the place of a tensor of the same form gets its home, so that loading needs no more

@@ -75,16 +75,19 @@ void PieceStep::reread_whole(state::Member& member,
       known->name = f.name;
       record.moved.push_back(std::move(*known));
       before.erase(known);
-    } else if (!moving[i]) {
-      record.resident.push_back(f.tensor);
     } else {
       try {
-        adopt(member, f, before);
+        // Of one that another parameter has taken home, which so lies on the host, too.
+        context_.registry.check_unshared(member, f);
+        if (moving[i]) {
+          adopt(member, f, before);
+          continue;
+        }
       } catch (...) {
-        // Without a home it stays on the device, where the base can go on using it.
         failure = std::current_exception();
-        record.resident.push_back(f.tensor);
       }
+      // Without a home it stays where it is, and the base can go on using it.
+      record.resident.push_back(f.tensor);
     }
   }
   // Plans know a tensor by its number: they hold only while each number keeps its place.
@@ -111,7 +114,6 @@ void PieceStep::adopt(state::Member& member, const state::FoundTensor& found,
                 found.name, ": ", found.tensor.sizes(), " from ", same->home.sizes(),
                 "), which may have overwritten others: give the state a new tensor instead, and "
                 "resume from a checkpoint");
-  context_.registry.check_unshared(member, found);
   // A tensor of the same name and form takes the place of the one that the base let go of.
   const auto place =
       std::find_if(before.begin(), before.end(), [&](const auto& t) { return t.can_house(found); });

@@ -77,6 +77,7 @@ void PieceStep::tile_made_state(const torch::optim::OptimizerParamState& object)
   auto all = state::find_state_tensors(object);
   const std::vector<bool> moving = state::which_move(all, piece_.alias(), /*loaded=*/false);
   for (size_t i = 0; i < all.size(); ++i) {
+    if (part.tile == 0) context_.registry.check_unshared(member, all[i]);
     if (moving[i]) {
       found.push_back(std::move(all[i]));
     } else {
@@ -92,7 +93,6 @@ void PieceStep::tile_made_state(const torch::optim::OptimizerParamState& object)
     }
     context_.expect_homes(member, std::move(bytes));
     for (const auto& f : found) {
-      context_.registry.check_unshared(member, f);
       const bool shaped =
           f.tensor.dim() == 1 && f.tensor.numel() == length && f.tensor.is_contiguous();
       OFFLOAD_CHECK(

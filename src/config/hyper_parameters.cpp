@@ -3,7 +3,12 @@
 namespace optim_offload {
 namespace {
 
-TomlCheck<double> not_negative() { return at_least(0.0); }
+// Far above any use, and far enough below the largest float that what optimizers make of two of
+// them is one.
+constexpr double kLargest = 1e6;
+constexpr int64_t kMostIterations = 1'000'000'000;
+
+TomlCheck<double> not_negative() { return between(0.0, kLargest); }
 TomlCheck<double> decay_rate() { return from_below(0.0, 1.0); }
 
 std::tuple<double, double> read_betas(TomlTable& optim, const char* key,
@@ -19,7 +24,7 @@ torch::optim::SGDOptions read_sgd(TomlTable& optim) {
   // LibTorch has no default here; this is Python's.
   torch::optim::SGDOptions o(optim.get_float("lr", 1e-3, not_negative()));
   o.momentum(optim.get_float("momentum", o.momentum(), not_negative()));
-  o.dampening(optim.get_float("dampening", o.dampening()));
+  o.dampening(optim.get_float("dampening", o.dampening(), between(-kLargest, kLargest)));
   o.weight_decay(optim.get_float("weight_decay", o.weight_decay(), not_negative()));
   o.nesterov(optim.get_bool("nesterov", o.nesterov()));
   if (o.nesterov() && (o.momentum() <= 0 || o.dampening() != 0)) {
@@ -63,7 +68,7 @@ torch::optim::AdagradOptions read_adagrad(TomlTable& optim) {
 
 torch::optim::LBFGSOptions read_lbfgs(TomlTable& optim) {
   torch::optim::LBFGSOptions o;
-  const auto positive = at_least<int64_t>(1);
+  const auto positive = between<int64_t>(1, kMostIterations);
   o.lr(optim.get_float("lr", o.lr(), not_negative()));
   o.max_iter(optim.get_int("max_iter", o.max_iter(), positive));
   const int64_t max_eval = optim.get_int("max_eval", o.max_iter() * 5 / 4, positive);
@@ -83,7 +88,8 @@ MuonOptions read_muon(TomlTable& optim, MuonOptions& adamw) {
   o.momentum(optim.get_float("momentum", o.momentum(), not_negative()));
   o.nesterov(optim.get_bool("nesterov", o.nesterov()));
   const auto [a, b, c] = o.ns_coefficients();
-  const auto coefficients = optim.get_floats("ns_coefficients", {a, b, c});
+  const auto coefficients =
+      optim.get_floats("ns_coefficients", {a, b, c}, between(-kLargest, kLargest));
   o.ns_coefficients({coefficients[0], coefficients[1], coefficients[2]});
   o.eps(optim.get_float("eps", o.eps(), not_negative()));
   o.ns_steps(optim.get_int("ns_steps", o.ns_steps(), between<int64_t>(0, 99)));

@@ -38,6 +38,7 @@ namespace detail {
 template <typename T>
 std::string to_words(const T& value) {
   std::ostringstream out;
+  out.precision(15);  // 1048576 rather than 1.04858e+06
   out << value;
   return out.str();
 }

@@ -161,7 +161,12 @@ struct Bad {
 
 TEST(OptimizerConfig, NamesWhatIsOutOfRange) {
   for (const Bad& bad : {
-           Bad{"[trainer.optim]\nlr = -1\n", "f.toml:2: trainer.optim.lr = -1 must be at least 0"},
+           Bad{"[trainer.optim]\nlr = -1\n",
+               "f.toml:2: trainer.optim.lr = -1 must be from 0 to 1000000"},
+           // LibTorch's step() would throw: it is no float.
+           Bad{"[trainer.optim]\nlr = 1e42\n", "lr = 1e+42 must be from 0 to 1000000"},
+           Bad{"[trainer.optim]\ntype = 'lbfgs'\nmax_iter = 9223372036854775807\n",
+               "must be from 1 to 1000000000"},
            Bad{"[trainer.optim]\nlr = nan\n", "trainer.optim.lr = nan is not finite"},
            Bad{"[trainer.optim]\nbetas = [0.9, 1]\n",
                "trainer.optim.betas[1] = 1 must be at least"},

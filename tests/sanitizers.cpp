@@ -1,6 +1,9 @@
 // Settings that the sanitizers' runtimes ask the program for, so that a test run by hand has them
 // too. torch itself is not built with sanitizers.
 
+// The runtimes are shared libraries, which find nothing that is hidden.
+#pragma GCC visibility push(default)
+
 #if defined(__SANITIZE_THREAD__)
 extern "C" const char* __tsan_default_suppressions();
 extern "C" const char* __tsan_default_suppressions() {
@@ -24,3 +27,5 @@ extern "C" const char* __asan_default_options() {
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() { return "leak:mz_zip_reader_\n"; }
 #endif
+
+#pragma GCC visibility pop

@@ -4,18 +4,6 @@
 // The runtimes are shared libraries, which find nothing that is hidden.
 #pragma GCC visibility push(default)
 
-#if defined(__SANITIZE_THREAD__)
-extern "C" const char* __tsan_default_suppressions();
-extern "C" const char* __tsan_default_suppressions() {
-  // Waits inside these are invisible, so that what they order looks like a race.
-  return "called_from_lib:libgomp.so\n"
-         "called_from_lib:libtorch_cpu.so\n"
-         "called_from_lib:libtorch_cuda.so\n"
-         "race_top:libtorch_cpu.so\n"
-         "race_top:libc10.so\n";
-}
-#endif
-
 #if defined(__SANITIZE_ADDRESS__)
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {

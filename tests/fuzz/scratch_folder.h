@@ -13,13 +13,16 @@ namespace optim_offload::fuzz {
 class ScratchFolder {
  public:
   ScratchFolder() {
-    const std::filesystem::path memory = "/dev/shm";
-    std::error_code error;
-    const bool usable = std::filesystem::is_directory(memory, error);
-    auto form = ((usable ? memory : std::filesystem::temp_directory_path()) / "offload-fuzz-XXXXXX")
-                    .string();
-    TORCH_CHECK(mkdtemp(form.data()) != nullptr, "no temporary directory ", form);
-    path_ = form;
+    // The second where the first is not there or not everyone's to write to.
+    for (const auto& place :
+         {std::filesystem::path("/dev/shm"), std::filesystem::temp_directory_path()}) {
+      auto form = (place / "offload-fuzz-XXXXXX").string();
+      if (mkdtemp(form.data()) == nullptr) continue;
+      path_ = form;
+      return;
+    }
+    TORCH_CHECK(false, "no temporary directory can be made in /dev/shm or ",
+                std::filesystem::temp_directory_path().string());
   }
   ~ScratchFolder() {
     std::error_code ignored;

@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
-#include "config/error_text.h"
 #include "optim_offload/config.h"
 #include "optim_offload/cpu_offload_optimizer.h"
 #include "optim_offload/optimizers/fused_adamw.h"
 #include "optimizers/optimizer_kit.h"
+#include "support/error_text.h"
 
 namespace optim_offload {
 namespace {

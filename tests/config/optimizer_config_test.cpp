@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "config/error_text.h"
 #include "config/optimizer_config_reader.h"
 #include "optim_offload/config.h"
+#include "support/error_text.h"
 
 namespace optim_offload {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "config/error_text.h"
 #include "config/toml_table.h"
+#include "support/error_text.h"
 
 namespace optim_offload {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "config/error_text.h"
+#include "support/error_text.h"
 
 namespace optim_offload {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "optim_offload/traits.h"
 #include "support/blend.h"
+#include "support/error_text.h"
 #include "support/twins.h"
 #include "transfer/order_check.h"
 #include "transfer/simulated_device.h"
@@ -22,8 +23,6 @@ std::string found_by_verify(Twins& twins, int steps) {
   return {};
 }
 
-#define EXPECT_SAYS(what, part) EXPECT_NE((what).find(part), std::string::npos) << (what)
-
 /// Its updates depend on a norm, but its traits say element_wise.
 class WrongNormBlend : public NormBlend {
  public:
@@ -38,11 +37,11 @@ TEST(VerifyCatches, AnOptimizerWronglyDeclaredElementWise_Simulated) {
     Twins twins(device, small_decoder(1), recipe_of<WrongNormBlend>("WrongNormBlend", true),
                 offload_options(mode, 1024).verify(3));
     const auto what = found_by_verify(twins, 3);
-    EXPECT_SAYS(what, "[optim_offload] verify: step 1 differs from the plain optimizer's");
-    EXPECT_SAYS(what, "parameter model.embed_tokens.weight, element [");
-    EXPECT_SAYS(what, "] of [37, 19] is ");
-    EXPECT_SAYS(what, " and should be ");
-    EXPECT_SAYS(what, "mend its traits");
+    EXPECT_HAS(what, "[optim_offload] verify: step 1 differs from the plain optimizer's");
+    EXPECT_HAS(what, "parameter model.embed_tokens.weight, element [");
+    EXPECT_HAS(what, "] of [37, 19] is ");
+    EXPECT_HAS(what, " and should be ");
+    EXPECT_HAS(what, "mend its traits");
   }
   // All at once it is right.
   Twins twins(device, small_decoder(1), recipe_of<WrongNormBlend>("WrongNormBlend", true),
@@ -63,7 +62,7 @@ TEST(VerifyCatches, AnOptimizerWronglyDeclaredOfFixedState_Simulated) {
     SCOPED_TRACE(to_string(mode));
     Twins twins(device, small_decoder(1), recipe_of<WrongReplacingBlend>("WrongReplacingBlend"),
                 offload_options(mode, 1024).verify(4));
-    EXPECT_SAYS(found_by_verify(twins, 4), "verify: step 2 differs");
+    EXPECT_HAS(found_by_verify(twins, 4), "verify: step 2 differs");
   }
 }
 
@@ -88,7 +87,7 @@ OFFLOAD_TEST(VerifyCatches, StateOutsideOfState) {
   for (const auto mode : kModes) {
     Twins twins(device, small_decoder(1), recipe_of<CallCountingBlend>("CallCountingBlend"),
                 offload_options(mode, 1024).verify(1));
-    EXPECT_SAYS(found_by_verify(twins, 1), "verify: step 1 differs");
+    EXPECT_HAS(found_by_verify(twins, 1), "verify: step 1 differs");
   }
 }
 
@@ -102,8 +101,8 @@ TEST(VerifyCatches, ALostWait_Simulated) {
   Twins twins(device, small_decoder(2), recipe("AdamW"),
               offload_options(Mode::Streamed, 1024).verify(4));
   const auto what = found_by_verify(twins, 4);
-  EXPECT_SAYS(what, "verify: step ");
-  EXPECT_SAYS(what, "differs from the plain optimizer's");
+  EXPECT_HAS(what, "verify: step ");
+  EXPECT_HAS(what, "differs from the plain optimizer's");
   twins.wrapped.reset();
   EXPECT_FALSE(transfer::simulated_device_order()->take_errors().empty());
 }
@@ -159,8 +158,8 @@ OFFLOAD_TEST(VerifyCatches, StateThatItCannotCopy) {
               offload_options(Mode::AllAtOnce).verify(2));
   twins.step();  // There is no state yet.
   const auto what = found_by_verify(twins, 1);
-  EXPECT_SAYS(what, "verify cannot copy a state whose serialize() writes a copy");
-  EXPECT_SAYS(what, "CopyingState");
+  EXPECT_HAS(what, "verify cannot copy a state whose serialize() writes a copy");
+  EXPECT_HAS(what, "CopyingState");
 }
 
 }  // namespace

@@ -10,15 +10,17 @@ die() {
   exit 1
 }
 
-# add_large_files N: adds to the array `arguments`, for cmake: compilations of N files instead of one each with a
-# precompiled header. Parsing torch's headers takes longer than all else, so everything then builds in
-# a quarter of the time. With ccache where it is there.
+has_command() { command -v "$1" >/dev/null 2>&1; }
+
+# add_large_files N: adds to the array `arguments`, for cmake: compilations of N files instead of one
+# each with a precompiled header. Parsing torch's headers takes longer than all else, so everything
+# then builds in a quarter of the time. With ccache where it is there.
 add_large_files() {
   arguments+=(-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE="$1")
   add_ccache
 }
 add_ccache() {
-  if command -v ccache >/dev/null; then arguments+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+  if has_command ccache; then arguments+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 }
 
 # The flavour of torch to set up where none is there: TORCH, else what the machine can use.

@@ -16,8 +16,6 @@ has_header() {
   return 1
 }
 
-has_command() { command -v "$1" >/dev/null 2>&1; }
-
 # Whether there is a torch, as far as can be told before there is CMake, or a Python to set one up.
 has_torch_or_venv() {
   [ -n "${Torch_DIR:-}${CMAKE_PREFIX_PATH:-}" ] || compgen -G "$cache/torch-*" >/dev/null ||

@@ -58,8 +58,8 @@ std::filesystem::path resolve_checkpoint(const std::filesystem::path& path);
 /// Writes `checkpoint`'s manifest.json, which makes a directory of files a whole checkpoint.
 void write_manifest(const std::filesystem::path& checkpoint);
 
-/// How closely files are compared with the manifest. Bytes are all read, which takes 0.3 s a GB
-/// where they are in memory, and otherwise as long as the disk takes.
+/// How closely files are compared with the manifest. Bytes are all read, at the disk's pace
+/// where they are not in the page cache.
 enum class Depth { Sizes, Bytes };
 
 /// Empty where `checkpoint` has a manifest and all of its files as it says; else what is wrong.

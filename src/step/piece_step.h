@@ -69,8 +69,8 @@ class PieceStep final : public transfer::PieceJob {
   /// Whether the tensor's memory is the slot's.
   bool in_slot(const at::Tensor& tensor) const;
 
-  /// Queues a copy home of a tensor that is not in the slot, in place of what the slot has for it,
-  /// and keeps its memory until it is done.
+  /// Queues a copy home of a tensor, in place of what the slot has for it, and keeps the tensor's
+  /// memory until it is done; the slot's is kept anyway.
   void bring_home(const at::Tensor& from, std::byte* to, size_t bytes);
 
   StepContext& context_;

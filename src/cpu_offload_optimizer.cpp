@@ -9,15 +9,13 @@
 #include "error.h"
 #include "offload_impl.h"
 #include "optimizers/add_group.h"
+#include "option_limits.h"
 #include "state/loan.h"
 #include "step/modes.h"
 #include "verify/outcome.h"
 
 namespace optim_offload {
 namespace {
-
-constexpr int64_t kSmallestPiece = 1024;  // bytes
-constexpr int64_t kMostSlots = 64;        // as many as settings files may ask for
 
 void check(const torch::optim::Optimizer* base, const OffloadOptions& options) {
   OFFLOAD_CHECK(base != nullptr, "the base optimizer is null; pass a std::unique_ptr to one");
@@ -28,8 +26,8 @@ void check(const torch::optim::Optimizer* base, const OffloadOptions& options) {
                 "stream needs chunked (stream = true, chunked = false); set chunked(true) too");
   OFFLOAD_CHECK(options.piece_bytes() >= kSmallestPiece, "piece_bytes is too small (",
                 options.piece_bytes(), "); give at least ", kSmallestPiece, ", better some MiB");
-  OFFLOAD_CHECK(options.slots() >= 2, "slots are too few (", options.slots(),
-                "); give at least 2, better 3");
+  OFFLOAD_CHECK(options.slots() >= kFewestSlots, "slots are too few (", options.slots(),
+                "); give at least ", kFewestSlots, ", better 3");
   OFFLOAD_CHECK(options.slots() <= kMostSlots, "slots are too many (", options.slots(),
                 "); give at most ", kMostSlots, ", better 3");
   OFFLOAD_CHECK(options.verify() >= 0, "verify is negative (", options.verify(),

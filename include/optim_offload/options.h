@@ -40,7 +40,7 @@ struct OPTIM_OFFLOAD_EXPORT OffloadOptions {
   TORCH_ARG(int64_t, piece_bytes) = int64_t{40} << 20;
 
   /// Device buffers of piece size that the streamed step uses in turn. Two leave the link idle at
-  /// times; more than four only cost memory. At least 2.
+  /// times; more than four only cost memory. From 2 to 64.
   TORCH_ARG(int64_t, slots) = 3;
 
   /// Compare the first so many steps with the plain optimizer's: each is first done by the base as

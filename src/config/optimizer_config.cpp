@@ -6,6 +6,7 @@
 #include "config/hyper_parameters.h"
 #include "config/optimizer_config_reader.h"
 #include "optim_offload/config.h"
+#include "option_limits.h"
 #include "plan/chunk.h"
 
 namespace optim_offload {
@@ -61,10 +62,11 @@ std::optional<OffloadOptions> read_offload(TomlTable model) {
   options.pin_memory(read_pin_memory(model));
   constexpr double kMib = 1024.0 * 1024.0;
   const double default_mib = static_cast<double>(options.piece_bytes()) / kMib;
-  // From 1 KiB to 1 TiB: what lies outside is a mistake in the unit.
-  const double mib = model.get_float(kPieceMib, default_mib, between(1.0 / 1024, 1024.0 * 1024));
+  // Up to 1 TiB: what lies outside is a mistake in the unit.
+  const double mib = model.get_float(kPieceMib, default_mib,
+                                     between(static_cast<double>(kSmallestPiece) / kMib, kMib));
   options.piece_bytes(std::llround(mib * kMib));
-  options.slots(model.get_int(kSlots, options.slots(), between<int64_t>(2, 64)));
+  options.slots(model.get_int(kSlots, options.slots(), between(kFewestSlots, kMostSlots)));
   options.layer_pattern(read_layer_pattern(model));
   options.verify(model.get_int(kVerify, options.verify(), at_least<int64_t>(0)));
   model.reject_unknown_keys(kPrefix);

@@ -7,6 +7,8 @@
 
 #include <torch/optim/optimizer.h>
 
+#include "state/optimizer_data.h"
+
 namespace optim_offload::state {
 
 /// Lets every piece of a step see the groups' options as they were before the step, and leaves them
@@ -17,8 +19,6 @@ namespace optim_offload::state {
 /// the group's own object, which so keeps its identity and is stepped once.
 class GroupOptions {
  public:
-  using Groups = std::vector<torch::optim::OptimizerParamGroup>;
-
   /// `last_piece[g]`: the last piece with parameters of group g, or the step's last piece.
   GroupOptions(Groups& groups, const std::vector<size_t>& last_piece);
 

@@ -6,13 +6,12 @@
 #include <torch/optim/optimizer.h>
 
 #include "memory/arena.h"
+#include "state/optimizer_data.h"
 #include "state/registry.h"
 #include "state/state_tensors.h"
 #include "transfer/link.h"
 
 namespace optim_offload::state {
-
-using StateMap = ska::flat_hash_map<void*, std::unique_ptr<torch::optim::OptimizerParamState>>;
 
 /// Takes out entries without an object. An optimizer that makes state by `auto& state =
 /// state_[key]` leaves one where it then throws, and LibTorch's save() would read through it.

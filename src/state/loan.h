@@ -1,10 +1,8 @@
 #pragma once
 
-#include <vector>
-
 #include <torch/optim/optimizer.h>
 
-#include "state/host_state.h"
+#include "state/optimizer_data.h"
 
 namespace optim_offload::state {
 
@@ -12,8 +10,6 @@ namespace optim_offload::state {
 /// swap: neither objects nor options are copied, so all references into them stay good.
 class Loan {
  public:
-  using Groups = std::vector<torch::optim::OptimizerParamGroup>;
-
   Loan(torch::optim::Optimizer& base, Groups& groups, StateMap& states)
       : base_(base), groups_(groups), states_(states) {
     swap();

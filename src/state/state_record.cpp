@@ -18,9 +18,8 @@ void StateRecord::forget() {
 }
 
 bool StateTensor::can_house(const FoundTensor& found) const {
-  return home.defined() && handle.use_count() == 1 && name == found.name &&
-         home.sizes() == found.tensor.sizes() && home.strides() == found.tensor.strides() &&
-         home.dtype() == found.tensor.dtype() && home.storage().use_count() <= 2;
+  return home.defined() && handle.use_count() == 1 && name == found.name && fits(found.tensor) &&
+         home.storage().use_count() <= 2;
 }
 
 namespace {

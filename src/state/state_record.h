@@ -43,6 +43,13 @@ struct StateTensor {
     home_storage = home.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
   }
 
+  /// Whether a tensor has the form of the home: of one lent to the base, that it was not changed
+  /// in place.
+  bool fits(const at::Tensor& tensor) const {
+    return tensor.sizes() == home.sizes() && tensor.strides() == home.strides() &&
+           tensor.dtype() == home.dtype();
+  }
+
   /// Whether `found`, which has taken the place of a tensor like this one in the state, can rest
   /// where this one did: the same name and form, and nobody else reads that memory.
   bool can_house(const FoundTensor& found) const;

@@ -13,12 +13,6 @@ void go_home(const state::Member& member) {
   for (const state::StateTensor& tensor : member.record.moved) tensor.go_home();
 }
 
-/// Whether a tensor is as it was lent to the base, which may have changed it in place.
-bool has_form_of(const at::Tensor& tensor, const at::Tensor& home) {
-  return tensor.sizes() == home.sizes() && tensor.strides() == home.strides() &&
-         tensor.dtype() == home.dtype();
-}
-
 std::vector<const void*> homes(const state::StateRecord& record) {
   std::vector<const void*> places;
   for (const state::StateTensor& tensor : record.moved) places.push_back(tensor.host_data());
@@ -68,8 +62,7 @@ void PieceStep::reread_whole(state::Member& member,
   for (size_t i = 0; i < found.size(); ++i) {
     const state::FoundTensor& f = found[i];
     const auto known = std::find_if(before.begin(), before.end(), [&](const auto& t) {
-      return t.handle.is_same(f.tensor) && has_form_of(f.tensor, t.home) &&
-             (t.is_home() || in_slot(f.tensor));
+      return t.handle.is_same(f.tensor) && t.fits(f.tensor) && (t.is_home() || in_slot(f.tensor));
     });
     if (known != before.end()) {
       known->name = f.name;

@@ -40,6 +40,7 @@ PieceStep::PieceStep(StepContext& context, DeviceLane& lane, BoundPiece& piece,
     downloads_.push_back({run.host, slot + run.offset, run.bytes});
     context.d2h_bytes += run.bytes;
   }
+  from_slot_ = downloads_.size();
 }
 
 void PieceStep::swap_params() {
@@ -111,25 +112,29 @@ void PieceStep::leave_out(std::byte* to, size_t bytes) {
   // With what is behind it up to the next block: padding is not worth a copy.
   const auto address = reinterpret_cast<uintptr_t>(to);
   std::byte* const end = to + (align_up(address + bytes) - address);
-  std::vector<transfer::Copy> rest;
-  for (const transfer::Copy& copy : downloads_) {
+  for (size_t i = 0; i < from_slot_;) {
+    const transfer::Copy copy = downloads_[i];
     auto* const first = static_cast<std::byte*>(copy.dst);
     std::byte* const last = first + copy.bytes;
     if (end <= first || last <= to) {
-      rest.push_back(copy);
+      ++i;
       continue;
     }
+    // The last of those from the slot takes its place, and the last of all that one's.
+    downloads_[i] = downloads_[--from_slot_];
+    downloads_[from_slot_] = downloads_.back();
+    downloads_.pop_back();
     context_.d2h_bytes -= copy.bytes;
     const auto keep = [&](std::byte* from, std::byte* until) {
       if (from >= until) return;
       const auto* source = static_cast<const std::byte*>(copy.src) + (from - first);
-      rest.push_back({from, source, static_cast<size_t>(until - from)});
-      context_.d2h_bytes += rest.back().bytes;
+      downloads_.push_back({from, source, static_cast<size_t>(until - from)});
+      std::swap(downloads_.back(), downloads_[from_slot_++]);
+      context_.d2h_bytes += static_cast<size_t>(until - from);
     };
     keep(first, to);
     keep(end, last);
   }
-  downloads_ = std::move(rest);
 }
 
 bool PieceStep::in_slot(const at::Tensor& tensor) const {

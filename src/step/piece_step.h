@@ -78,7 +78,8 @@ class PieceStep final : public transfer::PieceJob {
   BoundPiece& piece_;
   state::GroupOptions* options_;
   std::vector<transfer::Copy> uploads_;
-  std::vector<transfer::Copy> downloads_;
+  std::vector<transfer::Copy> downloads_;    // first those from the slot
+  size_t from_slot_ = 0;                     // their number; they do not overlap on the host
   std::vector<c10::Storage> kept_storages_;  // device memory of downloads from outside the slot
   std::vector<at::Tensor> kept_homes_;       // host memory that downloads still write
   size_t kept_bytes_ = 0;

@@ -65,10 +65,10 @@ void PieceStep::enter_tile() {
 
 bool PieceStep::take_back_alias() {
   const plan::Part& part = piece_.tile();
-  const at::Tensor own = flat_slice(context_.member(part).param, part.begin, part.end - part.begin);
+  const at::Tensor& param = context_.member(part).param;
   const at::Tensor& alias = piece_.alias();
-  if (alias.is_alias_of(own)) return false;
-  state::point_at(alias, own);
+  if (alias.is_alias_of(param)) return false;
+  state::point_at(alias, flat_slice(param, part.begin, part.end - part.begin));
   return true;
 }
 

@@ -7,13 +7,13 @@
 #include <ATen/core/Tensor.h>
 #include <torch/optim/optimizer.h>
 
-#include "state/host_state.h"
+#include "state/optimizer_data.h"
 #include "state/registry.h"
 #include "state/state_tensors.h"
 
 namespace optim_offload::verify {
 
-using Groups = std::vector<torch::optim::OptimizerParamGroup>;
+using state::Groups;
 using Values = std::vector<state::WrittenValue>;
 
 /// What a step leaves; all tensors on the host.

@@ -50,6 +50,9 @@ function(optim_offload_configure_target target)
   # Tests spend their time in the library and in torch: a quarter less time to compile.
   if(target MATCHES "_tests$")
     target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-O1>")
+    # Under both sanitizers a test's file takes three times as long to compile as under
+    # AddressSanitizer alone; undefined behaviour is looked for in the library.
+    target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
   endif()
   if(DEFINED _launcher)
     set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${_launcher}")

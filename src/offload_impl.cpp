@@ -4,9 +4,25 @@
 #include <ATen/ops/empty_strided.h>
 
 #include "error.h"
+#include "state/weights_version.h"
 #include "step/modes.h"
 
 namespace optim_offload {
+namespace {
+
+/// Ends what the arena was told to expect, also after a throw.
+struct Trim {
+  memory::Arena& arena;
+  ~Trim() { arena.trim(); }
+};
+
+/// Lets go of what the registry has noted of new state, likewise.
+struct EndChecks {
+  state::Registry& registry;
+  ~EndChecks() { registry.end_checks(); }
+};
+
+}  // namespace
 
 CPUOffloadOptimizer::Impl::Impl(
     std::unique_ptr<torch::optim::Optimizer> base_optimizer,
@@ -34,21 +50,12 @@ void CPUOffloadOptimizer::Impl::check_at_home(const char* name) const {
 }
 
 void CPUOffloadOptimizer::Impl::settle(state::StateMap& states) {
+  const EndChecks end{registry};
   host.settle(
       registry, states, [this](c10::Device device) { return plan.lane(device).link.get(); },
       loaded);
   loaded = false;
 }
-
-namespace {
-
-/// Ends what the arena was told to expect, also after a throw.
-struct Trim {
-  memory::Arena& arena;
-  ~Trim() { arena.trim(); }
-};
-
-}  // namespace
 
 torch::Tensor CPUOffloadOptimizer::Impl::run(LossClosure closure,
                                              std::chrono::steady_clock::time_point begun) {
@@ -64,10 +71,15 @@ torch::Tensor CPUOffloadOptimizer::Impl::run(LossClosure closure,
           ++context.closure_calls == 1,
           "the optimizer evaluates the closure more than once in a step (", context.closure_calls,
           " times), which chunked modes cannot do; set chunked(false): all at once works");
+      OFFLOAD_CHECK(
+          state::weights_version(context.base.param_groups()) == context.weights_version,
+          "the optimizer changes weights before it evaluates the closure, which chunked modes have "
+          "evaluated by then; set chunked(false): all at once works");
       return loss();
     };
   }
   const Trim trim{host.arena()};
+  const EndChecks end{registry};
   context.clock.begun = context.clock.queued = begun;
   if (plan.piece_count() == 0) {
     context.result = base->step(context.closure);

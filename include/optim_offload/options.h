@@ -50,7 +50,7 @@ struct OPTIM_OFFLOAD_EXPORT OffloadOptions {
   ///
   /// Such a step takes at least twice as long, needs room on the device for all state and a second
   /// copy of weights and gradients while the base steps, and host memory (pageable) for a second
-  /// copy of weights and state. The base may evaluate a closure only once.
+  /// copy of weights, gradients and state. The base may evaluate a closure only once.
   TORCH_ARG(int64_t, verify) = 0;
 };
 

@@ -107,6 +107,11 @@ void Arena::trim() noexcept {
   std::erase_if(slabs_, [](const auto& slab) { return slab->empty(); });
 }
 
+bool Arena::owns(const void* data) const {
+  return std::any_of(slabs_.begin(), slabs_.end(),
+                     [&](const auto& slab) { return slab->contains(data); });
+}
+
 size_t Arena::locked_bytes() const {
   size_t bytes = 0;
   for (const auto& slab : slabs_) bytes += slab->locked() ? slab->size() : 0;

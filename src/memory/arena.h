@@ -38,6 +38,9 @@ class Arena {
   at::Tensor allocate(at::IntArrayRef sizes, at::IntArrayRef strides,
                       const at::TensorOptions& options, LockFor lock_for);
 
+  /// Whether the memory is of a block.
+  bool owns(const void* data) const;
+
   /// Forgets slabs that hold nothing and the one made in advance. Called when all is placed.
   void trim() noexcept;
 

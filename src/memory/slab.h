@@ -54,6 +54,10 @@ class Slab {
     const std::lock_guard lock(mutex_);
     return used_ == 0;
   }
+  bool contains(const void* data) const {
+    const auto* byte = static_cast<const std::byte*>(data);
+    return byte >= region_.data() && byte < region_.data() + region_.size();
+  }
   size_t size() const { return region_.size(); }
   bool locked() const { return region_.locked(); }
   LockFor lock_for() const { return lock_for_; }

@@ -66,6 +66,14 @@ std::byte* Slots::data(size_t slot) const {
   return static_cast<std::byte*>(storages_[slot].mutable_data());
 }
 
+bool Slots::hold(const at::Tensor& tensor) const {
+  // The slot has its own hold on it.
+  if (!tensor.has_storage() || tensor.storage().use_count() == 1) return false;
+  return std::any_of(storages_.begin(), storages_.end(), [&](const c10::Storage& storage) {
+    return storage.is_alias_of(tensor.storage());
+  });
+}
+
 at::Tensor Slots::view(size_t slot, size_t offset, at::IntArrayRef sizes, at::IntArrayRef strides,
                        const at::TensorOptions& options) const {
   const c10::impl::ExcludeDispatchKeyGuard no_autograd(c10::autograd_dispatch_keyset);

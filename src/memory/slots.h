@@ -32,6 +32,9 @@ class Slots {
   std::byte* data(size_t slot) const;
   size_t bytes(size_t slot) const { return storages_[slot].nbytes(); }
 
+  /// Whether a tensor's memory is that of any of the slots.
+  bool hold(const at::Tensor& tensor) const;
+
   /// A tensor over slot `slot`, `offset` bytes in. May be made, but not read, without memory.
   at::Tensor view(size_t slot, size_t offset, at::IntArrayRef sizes, at::IntArrayRef strides,
                   const at::TensorOptions& options) const;

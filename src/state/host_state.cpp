@@ -10,6 +10,7 @@
 #include <ATen/Parallel.h>
 
 #include "align.h"
+#include "error.h"
 #include "transfer/device_of.h"
 
 namespace optim_offload::state {
@@ -29,11 +30,12 @@ bool at_home(const StateRecord& record) {
 
 /// Reads the member's state anew. Tensors already at home keep it; the others are listed in
 /// `moves`.
-void reread(const Registry& registry, Member& member,
+void reread(Registry& registry, const memory::Arena& arena, Member& member,
             const torch::optim::OptimizerParamState& object, bool loaded,
             std::vector<HostState::Move>& list) {
   std::vector<FoundTensor> found = find_state_tensors(object);
   const std::vector<bool> moving = which_move(found, member.param, loaded);
+  const std::vector<bool> overlapping = which_overlap(found);
   StateRecord old = std::exchange(member.record, StateRecord{});
   member.record.object = &object;
   member.record.version = old.version + 1;
@@ -47,10 +49,17 @@ void reread(const Registry& registry, Member& member,
       member.record.moved.push_back(*known);
       continue;
     }
-    // A tensor that was known to visit the device does so also when an archive brings it.
-    const bool visited = loaded && std::any_of(old.moved.begin(), old.moved.end(),
-                                               [&](const auto& t) { return t.name == f.name; });
-    registry.check_unshared(member, f);
+    const bool rests = can_visit(f.tensor) && arena.owns(f.tensor.const_data_ptr());
+    OFFLOAD_CHECK(!rests || !overlapping[i], "a state tensor has become a view of another (",
+                  member.label(), ", ", f.name, "); give it memory of its own (clone())");
+    // A tensor that was known to visit the device does so also when an archive brings it, or when
+    // the user puts another in its place, on the host as that one lay. And one that rests already,
+    // but whose parameter was not among the groups for a while.
+    const bool named = std::any_of(old.moved.begin(), old.moved.end(),
+                                   [&](const auto& t) { return t.name == f.name; });
+    const bool visited = can_visit(f.tensor) && !overlapping[i] &&
+                         (rests || (named && (loaded || f.tensor.is_cpu())));
+    registry.check_unshared(member, f, moving[i] || visited);
     if (!moving[i] && !visited) {
       member.record.resident.push_back(f.tensor);
       continue;
@@ -119,7 +128,7 @@ void HostState::move_home(std::vector<Move>& list, const LinkOf& link_of, bool l
       link->synchronize(transfer::Lane::Compute, transfer::WaitPoint::StateSettled);
     }
     for (const Move& move : list) {
-      const StateTensor& tensor = move.member->record.moved[move.index];
+      StateTensor& tensor = move.member->record.moved[move.index];
       if (tensor.home_storage != nullptr) tensor.go_home();
     }
   };
@@ -173,7 +182,7 @@ void HostState::settle(Registry& registry, StateMap& map, const LinkOf& link_of,
     }
     if (!member.record.describes(object) || !at_home(member.record)) {
       try {
-        reread(registry, member, *object, loaded, list);
+        reread(registry, arena_, member, *object, loaded, list);
       } catch (...) {
         member.record.incomplete = true;
         give_up(list);

@@ -78,18 +78,32 @@ void Registry::refresh(const std::vector<torch::optim::OptimizerParamGroup>& gro
   ++version_;
 }
 
-void Registry::check_unshared(const Member& member, const FoundTensor& found) const {
-  if (found.tensor.use_count() <= 2) return;  // held by the member's state and `found` alone
-  for (const Member& other : members_) {
-    // A state object that went from one parameter to another took its tensors along.
-    if (&other == &member || other.record.object == member.record.object) continue;
-    for (const StateTensor& tensor : other.record.moved) {
-      OFFLOAD_CHECK(!tensor.handle.is_same(found.tensor),
-                    "two parameters have one state tensor, or exchanged theirs (", other.label(),
-                    " and ", member.label(), ", ", found.name,
-                    "); give each a tensor of its own (clone())");
+void Registry::check_unshared(const Member& member, const FoundTensor& found, bool moves) {
+  const at::Tensor& own = found.tensor;
+  const bool held = own.use_count() > 2;  // not by the member's state and `found` alone
+  const bool shared = own.has_storage() && own.storage().use_count() > 1;
+  const auto check_apart = [&](bool apart, const Member& other) {
+    OFFLOAD_CHECK(apart, "the states of two parameters share memory (", other.label(), " and ",
+                  member.label(), ", ", found.name, "); give each memory of its own (clone())");
+  };
+  const bool at_home = shared && own.is_cpu();
+  if (held || at_home) {
+    for (const Member& other : members_) {
+      // A state object that went from one parameter to another took its tensors along.
+      if (&other == &member || other.record.object == member.record.object) continue;
+      for (const StateTensor& tensor : other.record.moved) {
+        OFFLOAD_CHECK(!tensor.handle.is_same(own),
+                      "two parameters have one state tensor, or exchanged theirs (", other.label(),
+                      " and ", member.label(), ", ", found.name,
+                      "); give each a tensor of its own (clone())");
+        if (at_home && tensor.home.defined()) check_apart(!own.is_alias_of(tensor.home), other);
+      }
     }
   }
+  if (!shared) return;
+  const Member* other = claims_.other_owner(member, own, moves);
+  if (other != nullptr) check_apart(false, *other);
+  claims_.add(member, own, moves);
 }
 
 size_t Registry::state_bytes() const {

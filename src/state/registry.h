@@ -9,6 +9,7 @@
 #include <torch/ordered_dict.h>
 
 #include "plan/chunk.h"
+#include "state/memory_claims.h"
 #include "state/state_record.h"
 
 namespace optim_offload::state {
@@ -47,9 +48,11 @@ class Registry {
   /// Advances whenever refresh() found a change.
   size_t version() const { return version_; }
 
-  /// Throws where the state of another member than `member` holds this very tensor, which cannot
-  /// visit the device with both.
-  void check_unshared(const Member& member, const FoundTensor& found) const;
+  /// Throws where the state of another member than `member` holds this very tensor, or one that
+  /// overlaps it in memory: it cannot visit the device with both. Known are those that rest on the
+  /// host, and those that were checked since end_checks(). `moves`: it is about to go home.
+  void check_unshared(const Member& member, const FoundTensor& found, bool moves);
+  void end_checks() { claims_.clear(); }
 
   /// Bytes of state at rest on the host.
   size_t state_bytes() const;
@@ -63,6 +66,7 @@ class Registry {
   std::vector<plan::Chunk> chunks_;
   size_t group_count_ = 0;
   size_t version_ = 0;
+  MemoryClaims claims_;
 };
 
 }  // namespace optim_offload::state

@@ -1,7 +1,7 @@
 #include "state/state_record.h"
 
 #include "align.h"
-#include "memory/arena.h"
+#include "state/memory_claims.h"
 
 namespace optim_offload::state {
 
@@ -18,7 +18,8 @@ void StateRecord::forget() {
 }
 
 bool StateTensor::can_house(const FoundTensor& found) const {
-  return home.defined() && handle.use_count() == 1 && name == found.name && fits(found.tensor) &&
+  const bool let_go = handle.use_count() == 1 || (handle.is_same(found.tensor) && !is_home());
+  return home.defined() && let_go && name == found.name && fits(found.tensor) &&
          home.storage().use_count() <= 2;
 }
 
@@ -26,9 +27,7 @@ namespace {
 
 bool moves(const FoundTensor& found, const at::Tensor& param, bool loaded) {
   const at::Tensor& tensor = found.tensor;
-  if (tensor.layout() != at::kStrided || !tensor.has_storage() || tensor.numel() == 0) return false;
-  if (tensor.is_conj() || tensor.is_neg() || tensor.is_quantized()) return false;
-  if (tensor.is_alias_of(param)) return false;
+  if (!can_visit(tensor) || tensor.is_alias_of(param)) return false;
   const at::Tensor& grad = param.grad();
   if (grad.defined() && grad.has_storage() && tensor.is_alias_of(grad)) return false;
   if (tensor.device() == param.device()) return true;
@@ -38,28 +37,33 @@ bool moves(const FoundTensor& found, const at::Tensor& param, bool loaded) {
   return tensor.device().is_cpu() && tensor.dim() > 0 && tensor.sizes() == param.sizes();
 }
 
-/// Whether the memory of both, from first to last element, overlaps.
-bool overlap(const at::Tensor& a, const at::Tensor& b) {
-  const auto* a_data = static_cast<const std::byte*>(a.const_data_ptr());
-  const auto* b_data = static_cast<const std::byte*>(b.const_data_ptr());
-  return a_data < b_data + memory::extent_bytes(b) && b_data < a_data + memory::extent_bytes(a);
+}  // namespace
+
+bool can_visit(const at::Tensor& tensor) {
+  return tensor.layout() == at::kStrided && tensor.has_storage() && tensor.numel() > 0 &&
+         !tensor.is_conj() && !tensor.is_neg() && !tensor.is_quantized();
 }
 
-}  // namespace
+std::vector<bool> which_overlap(const std::vector<FoundTensor>& found) {
+  std::vector<bool> overlapping(found.size(), false);
+  for (size_t i = 0; i < found.size(); ++i) {
+    const at::Tensor& a = found[i].tensor;
+    if (!a.has_storage() || a.storage().use_count() == 1) continue;
+    for (size_t j = i + 1; j < found.size(); ++j) {
+      const at::Tensor& b = found[j].tensor;
+      if (!b.has_storage() || !a.is_alias_of(b) || !overlap(range_of(a), range_of(b))) continue;
+      overlapping[i] = overlapping[j] = true;
+    }
+  }
+  return overlapping;
+}
 
 std::vector<bool> which_move(const std::vector<FoundTensor>& found, const at::Tensor& param,
                              bool loaded) {
-  std::vector<bool> moving;
-  moving.reserve(found.size());
-  for (const FoundTensor& f : found) moving.push_back(moves(f, param, loaded));
+  const std::vector<bool> overlapping = which_overlap(found);
+  std::vector<bool> moving(found.size());
   for (size_t i = 0; i < found.size(); ++i) {
-    for (size_t j = i + 1; j < found.size(); ++j) {
-      if (!moving[i] && !moving[j]) continue;
-      const at::Tensor& a = found[i].tensor;
-      const at::Tensor& b = found[j].tensor;
-      if (!a.has_storage() || !b.has_storage() || !a.is_alias_of(b)) continue;
-      if (overlap(a, b)) moving[i] = moving[j] = false;
-    }
+    moving[i] = !overlapping[i] && moves(found[i], param, loaded);
   }
   return moving;
 }

@@ -30,6 +30,7 @@ struct StateTensor {
   at::Tensor home;      ///< The host tensor, owner of its block of the arena.
   size_t bytes = 0;     ///< From the first element to the end of the last.
   bool shaped = false;  ///< Has sizes and strides of the parameter, so that tiles can cut it.
+  const std::byte* lent = nullptr;  ///< Its device memory while the base has it; else null.
 
   std::byte* host_data() const { return static_cast<std::byte*>(home.mutable_data_ptr()); }
   bool is_home() const {
@@ -46,16 +47,18 @@ struct StateTensor {
   /// Whether a tensor has the form of the home: of one lent to the base, that it was not changed
   /// in place.
   bool fits(const at::Tensor& tensor) const {
-    return tensor.sizes() == home.sizes() && tensor.strides() == home.strides() &&
-           tensor.dtype() == home.dtype();
+    return tensor.layout() == home.layout() && tensor.sizes() == home.sizes() &&
+           tensor.strides() == home.strides() && tensor.dtype() == home.dtype();
   }
 
-  /// Whether `found`, which has taken the place of a tensor like this one in the state, can rest
-  /// where this one did: the same name and form, and nobody else reads that memory.
+  /// Whether `found`, which has taken the place of a tensor like this one in the state, or is this
+  /// one with other memory, can rest where this one did: the same name and form, and nobody else
+  /// reads that memory.
   bool can_house(const FoundTensor& found) const;
 
-  void go_home() const {
+  void go_home() {
     if (!is_home()) point_at(handle, home);
+    lent = nullptr;
   }
 
   const c10::StorageImpl* home_storage = nullptr;
@@ -85,6 +88,12 @@ struct StateRecord {
   /// Starts anew, as for a parameter without state; the version advances.
   void forget();
 };
+
+/// Whether a tensor is of a kind that can rest on the host and visit the device.
+bool can_visit(const at::Tensor& tensor);
+
+/// Which of the tensors found in one state overlap another of them in memory.
+std::vector<bool> which_overlap(const std::vector<FoundTensor>& found);
 
 /// Which of the tensors found in the state of `param` are to rest on the host. Those are strided,
 /// have storage, and lie on the parameter's device, or will: `loaded` says that they come from an

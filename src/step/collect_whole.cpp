@@ -9,8 +9,8 @@
 namespace optim_offload::step {
 namespace {
 
-void go_home(const state::Member& member) {
-  for (const state::StateTensor& tensor : member.record.moved) tensor.go_home();
+void go_home(state::Member& member) {
+  for (state::StateTensor& tensor : member.record.moved) tensor.go_home();
 }
 
 std::vector<const void*> homes(const state::StateRecord& record) {
@@ -61,8 +61,10 @@ void PieceStep::reread_whole(state::Member& member,
   std::exception_ptr failure;
   for (size_t i = 0; i < found.size(); ++i) {
     const state::FoundTensor& f = found[i];
+    // Not one that was given other memory in place.
     const auto known = std::find_if(before.begin(), before.end(), [&](const auto& t) {
-      return t.handle.is_same(f.tensor) && t.fits(f.tensor) && (t.is_home() || in_slot(f.tensor));
+      return t.handle.is_same(f.tensor) && t.fits(f.tensor) &&
+             (t.is_home() || f.tensor.const_data_ptr() == t.lent);
     });
     if (known != before.end()) {
       known->name = f.name;
@@ -70,8 +72,12 @@ void PieceStep::reread_whole(state::Member& member,
       before.erase(known);
     } else {
       try {
-        // Of one that another parameter has taken home, which so lies on the host, too.
-        context_.registry.check_unshared(member, f);
+        if (lane_.slots.hold(f.tensor)) {
+          check_lent_memory(member, f, moving[i], before);
+        } else {
+          // Of one that another parameter has taken home, which so lies on the host, too.
+          context_.registry.check_unshared(member, f, moving[i]);
+        }
         if (moving[i]) {
           adopt(member, f, before);
           continue;
@@ -86,7 +92,8 @@ void PieceStep::reread_whole(state::Member& member,
   // Plans know a tensor by its number: they hold only while each number keeps its place.
   if (homes(record) != places) ++record.version;
   for (auto& tensor : before) {
-    tensor.go_home();  // somebody else may hold it, and the slot's memory is about to go
+    // Somebody else may hold it, and the slot's memory is about to go.
+    if (lane_.slots.hold(tensor.handle)) tensor.go_home();
     kept_homes_.push_back(std::move(tensor.home));
   }
   if (failure) {
@@ -97,16 +104,31 @@ void PieceStep::reread_whole(state::Member& member,
   if (fresh) context_.plan.forecast().learn(member);
 }
 
-void PieceStep::adopt(state::Member& member, const state::FoundTensor& found,
-                      std::vector<state::StateTensor>& before) {
-  const auto same = std::find_if(before.begin(), before.end(), [&](const auto& t) {
-    return t.handle.is_same(found.tensor) && in_slot(found.tensor);
-  });
+void PieceStep::check_lent_memory(const state::Member& member, const state::FoundTensor& found,
+                                  bool moves, std::span<const state::StateTensor> before) const {
+  const auto same = std::find_if(before.begin(), before.end(),
+                                 [&](const auto& t) { return t.handle.is_same(found.tensor); });
   OFFLOAD_CHECK(same == before.end() || memory::extent_bytes(found.tensor) <= same->bytes,
                 "the optimizer made a state tensor larger in place (", member.label(), ", ",
                 found.name, ": ", found.tensor.sizes(), " from ", same->home.sizes(),
                 "), which may have overwritten others: give the state a new tensor instead, and "
                 "resume from a checkpoint");
+  const auto* data = static_cast<const std::byte*>(found.tensor.const_data_ptr());
+  const auto lies_in = [&](const state::StateTensor& t) {
+    return t.lent != nullptr && t.lent <= data &&
+           data + memory::extent_bytes(found.tensor) <= t.lent + t.bytes;
+  };
+  const auto& moved = member.record.moved;
+  const bool own = std::any_of(before.begin(), before.end(), lies_in) ||
+                   std::any_of(moved.begin(), moved.end(), lies_in);
+  OFFLOAD_CHECK(moves && own, "the optimizer made a state tensor over another's memory (",
+                member.label(), ", ", found.name, ": ", found.tensor.sizes(),
+                "), which is on the device for the step only; give it memory of its own (clone()), "
+                "and resume from a checkpoint");
+}
+
+void PieceStep::adopt(state::Member& member, const state::FoundTensor& found,
+                      std::vector<state::StateTensor>& before) {
   // A tensor of the same name and form takes the place of the one that the base let go of.
   const auto place =
       std::find_if(before.begin(), before.end(), [&](const auto& t) { return t.can_house(found); });

@@ -36,8 +36,8 @@ void rescue(StepContext& context, DeviceLane& lane, const PieceSteps& steps) noe
     // Also where a copy was refused: others may be going on.
     attempt([&] { lane.link->synchronize(Lane::Compute, transfer::WaitPoint::RescueDone); });
   }
-  for (const state::Member& member : context.registry.members()) {
-    for (const state::StateTensor& tensor : member.record.moved) tensor.go_home();
+  for (state::Member& member : context.registry.members()) {
+    for (state::StateTensor& tensor : member.record.moved) tensor.go_home();
   }
 }
 

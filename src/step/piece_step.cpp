@@ -6,6 +6,7 @@
 
 #include "align.h"
 #include "error.h"
+#include "state/weights_version.h"
 
 namespace optim_offload::step {
 
@@ -50,9 +51,12 @@ void PieceStep::swap_params() {
 
 void PieceStep::enter() {
   progress_ = Progress::Begun;  // until all is queued
+  if (piece_.views.empty()) return;
+  const std::byte* slot = lane_.slots.data(piece_.slot);
   for (const BoundView& view : piece_.views) {
-    const auto& record = context_.registry.members()[view.member].record;
-    state::point_at(record.moved[view.tensor].handle, view.device);
+    auto& tensor = context_.registry.members()[view.member].record.moved[view.tensor];
+    state::point_at(tensor.handle, view.device);
+    tensor.lent = slot + view.offset;
   }
 }
 
@@ -89,6 +93,8 @@ void PieceStep::step_base() {
   context_.closure_calls = 0;
   swap_params();
   try {
+    if (context_.closure != nullptr)
+      context_.weights_version = state::weights_version(context_.base.param_groups());
     context_.result = context_.base.step(context_.closure);
   } catch (...) {
     swap_params();
@@ -138,7 +144,7 @@ void PieceStep::leave_out(std::byte* to, size_t bytes) {
 }
 
 bool PieceStep::in_slot(const at::Tensor& tensor) const {
-  if (uploads_.empty()) return false;
+  if (uploads_.empty() || !tensor.has_storage()) return false;
   const auto* data = static_cast<const std::byte*>(tensor.const_data_ptr());
   const std::byte* slot = lane_.slots.data(piece_.slot);
   return data >= slot && data < slot + lane_.slots.bytes(piece_.slot);

@@ -52,6 +52,11 @@ class PieceStep final : public transfer::PieceJob {
   void swap_params();
   void collect_whole(const plan::Part& part);
   void reread_whole(state::Member& member, const torch::optim::OptimizerParamState& object);
+  /// Throws where a new tensor of the state, which lies in a slot, does not lie in memory that
+  /// was lent to this state, or does not have it for itself. `before`: tensors of the record not
+  /// found again yet.
+  void check_lent_memory(const state::Member& member, const state::FoundTensor& found, bool moves,
+                         std::span<const state::StateTensor> before) const;
   void adopt(state::Member& member, const state::FoundTensor& found,
              std::vector<state::StateTensor>& before);
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -49,6 +50,7 @@ struct StepContext {
   OptimizerTraits traits;
   torch::optim::Optimizer::LossClosure closure;  ///< What the base is given for each piece.
   int closure_calls = 0;                         ///< By the piece being stepped.
+  uint64_t weights_version = 0;                  ///< Of its parameters, before it was stepped.
 
   StepPlan& plan;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "align.h"
+#include "step/shared_params.h"
 
 namespace optim_offload::step {
 namespace {
@@ -104,6 +105,7 @@ void StepPlan::update(state::Registry& registry,
   bind(registry,
        plan::plan_pieces(registry.chunks(), sizes, static_cast<size_t>(options_.piece_bytes())),
        visits);
+  if (options_.chunked()) check_shared_params(registry.members(), order_);
   signature_ = std::move(signature);
   registry_version_ = registry.version();
 }

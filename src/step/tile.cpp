@@ -76,6 +76,8 @@ void PieceStep::collect_tile() {
   const state::Member& member = context_.member(piece_.tile());
   auto& states = context_.states();
   const bool replaced = take_back_alias();
+  const at::Tensor& grad = piece_.alias().grad();
+  const bool other_grad = grad.defined() && !grad.is_alias_of(member.param.grad());
   const auto entry = states.find(piece_.alias().unsafeGetTensorImpl());
   if (entry != states.end() && entry->second != nullptr) {
     try {
@@ -92,6 +94,8 @@ void PieceStep::collect_tile() {
   leave_tile();
   OFFLOAD_CHECK(!replaced, "an element-wise optimizer put another tensor in a parameter's place (",
                 member.label(), "); change parameters in place, or do not declare it element_wise");
+  OFFLOAD_CHECK(!other_grad, "an element-wise optimizer put another tensor in a gradient's place (",
+                member.label(), "); change gradients in place, or do not declare it element_wise");
 }
 
 void PieceStep::leave_tile() {
@@ -115,7 +119,7 @@ void PieceStep::leave_tile() {
     }
   }
   if (part.is_last_tile()) {
-    for (const state::StateTensor& tensor : member.record.moved) tensor.go_home();
+    for (state::StateTensor& tensor : member.record.moved) tensor.go_home();
   }
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 /// A tensor that does not move with the tiles is the same for all: one with elements of the
 /// parameter would hold the last tile's alone.
-void check_kept_in_place(const state::Member& member, const state::FoundTensor& found) {
-  OFFLOAD_CHECK(found.tensor.numel() <= 1,
+void check_own_memory(const state::Member& member, const state::FoundTensor& found, bool own) {
+  OFFLOAD_CHECK(own,
                 "an element-wise optimizer made a state tensor that shares memory or does not lie "
                 "on the parameter's device (",
                 member.label(), ", ", found.name, ": ", found.tensor.sizes(),
@@ -31,26 +31,34 @@ void PieceStep::tile_kept_state(const torch::optim::OptimizerParamState& object)
 
   const auto all = state::find_state_tensors(object);
   const std::vector<bool> moving = state::which_move(all, piece_.alias(), /*loaded=*/false);
-  OFFLOAD_CHECK(
-      std::count(moving.begin(), moving.end(), true) <=
-          static_cast<ptrdiff_t>(member.record.moved.size()),
-      "an element-wise optimizer added a tensor to a state while its parameter was stepped in "
-      "tiles (",
-      member.label(),
-      "); make all state in the first step, or do not declare it "
-      "element_wise");
-  size_t next = 0;
+  auto& moved = member.record.moved;
+  auto next = moved.begin();
   for (size_t i = 0; i < all.size(); ++i) {
     const state::FoundTensor& found = all[i];
-    if (next == member.record.moved.size() || found.name != member.record.moved[next].name) {
-      if (!moving[i]) check_kept_in_place(member, found);
+    const auto place =
+        std::find_if(next, moved.end(), [&](const auto& t) { return t.name == found.name; });
+    if (place == moved.end()) {
+      OFFLOAD_CHECK(!moving[i],
+                    "an element-wise optimizer added a tensor to a state while its parameter was "
+                    "stepped in tiles (",
+                    member.label(), ", ", found.name,
+                    "); make all state in the first step, or do not declare it element_wise");
+      check_own_memory(member, found, found.tensor.numel() <= 1);
       continue;
     }
-    state::StateTensor& tensor = member.record.moved[next++];
-    if (found.tensor.is_same(tensor.handle)) continue;
-    // The base put another tensor in its place.
-    OFFLOAD_CHECK(found.tensor.dtype() == tensor.home.dtype() &&
-                      (!tensor.shaped || found.tensor.numel() == part.end - part.begin),
+    state::StateTensor& tensor = *place;
+    next = std::next(place);
+    const bool formed = tensor.shaped ? found.tensor.sizes() == piece_.alias().sizes() &&
+                                            found.tensor.dtype() == tensor.home.dtype()
+                                      : tensor.fits(found.tensor);
+    if (found.tensor.is_same(tensor.handle) && found.tensor.const_data_ptr() == tensor.lent &&
+        formed && found.tensor.is_contiguous()) {
+      continue;
+    }
+    // The base put another tensor in its place, or gave it other memory.
+    if (!lane_.slots.hold(found.tensor)) context_.registry.check_unshared(member, found, moving[i]);
+    check_own_memory(member, found, moving[i]);
+    OFFLOAD_CHECK(formed,
                   "an element-wise optimizer replaced a state tensor by one of another form (",
                   member.label(), ", ", found.name, ": ", found.tensor.sizes(),
                   "); do not declare it element_wise, or keep type and shape");
@@ -77,11 +85,11 @@ void PieceStep::tile_made_state(const torch::optim::OptimizerParamState& object)
   auto all = state::find_state_tensors(object);
   const std::vector<bool> moving = state::which_move(all, piece_.alias(), /*loaded=*/false);
   for (size_t i = 0; i < all.size(); ++i) {
-    if (part.tile == 0) context_.registry.check_unshared(member, all[i]);
+    if (part.tile == 0) context_.registry.check_unshared(member, all[i], moving[i]);
     if (moving[i]) {
       found.push_back(std::move(all[i]));
     } else {
-      check_kept_in_place(member, all[i]);
+      check_own_memory(member, all[i], all[i].tensor.numel() <= 1);
       resident.push_back(all[i].tensor);
     }
   }

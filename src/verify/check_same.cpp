@@ -118,6 +118,7 @@ void check_same(const Outcome& expected, const state::Registry& registry, const 
   for (size_t i = 0; i < members.size(); ++i) {
     const std::string label = members[i].label();
     check("parameter " + label, difference(expected.params[i], members[i].param), step);
+    check("gradient of " + label, difference(expected.grads[i], members[i].param.grad()), step);
     const auto entry = states.find(members[i].param.unsafeGetTensorImpl());
     const bool has_state = entry != states.end() && entry->second != nullptr;
     const auto& state = expected.states[i];

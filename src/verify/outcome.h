@@ -19,6 +19,7 @@ using Values = std::vector<state::WrittenValue>;
 /// What a step leaves; all tensors on the host.
 struct Outcome {
   std::vector<at::Tensor> params;             ///< Of each member.
+  std::vector<at::Tensor> grads;              ///< Of each member; undefined where it has none.
   std::vector<std::optional<Values>> states;  ///< Of each member; none where it has no state.
   std::vector<Values> options;                ///< Of each group.
   at::Tensor loss;

@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "state/loan.h"
+#include "state/weights_version.h"
 #include "verify/copies.h"
 #include "verify/outcome.h"
 
@@ -51,6 +52,7 @@ at::Tensor on_host(const at::Tensor& tensor) {
   const at::NoGradGuard no_grad;
   if (tensor.is_cpu()) return tensor.detach();  // its memory is a copy's
   if (tensor.layout() != at::kStrided) return tensor.detach().cpu();
+  if (!tensor.is_non_overlapping_and_dense()) return Copies().of(tensor.detach(), at::kCPU);
   return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU))
       .copy_(tensor.detach());
 }
@@ -129,10 +131,20 @@ Outcome plain_step(torch::optim::Optimizer& base, const state::Registry& registr
     own_states[own_key] = copy_state(*object, known ? member->second : nullptr, copies, detour);
   }
 
+  torch::optim::Optimizer::LossClosure checked;
+  if (closure != nullptr) {
+    checked = [&, before = state::weights_version(own_groups), first = true]() mutable {
+      const bool changed = state::weights_version(base.param_groups()) != before;
+      OFFLOAD_CHECK(!std::exchange(first, false) || !changed,
+                    "the optimizer changes weights before it evaluates the closure, which verify "
+                    "has evaluated by then; set verify(0)");
+      return closure();
+    };
+  }
   Outcome outcome;
   try {
     const state::Loan loan(base, own_groups, own_states);
-    outcome.loss = base.step(closure);
+    outcome.loss = base.step(checked);
   } catch (c10::Error& error) {
     error.add_context(
         "[optim_offload] verify: the plain optimizer's step on copies failed; nothing has changed");
@@ -140,6 +152,8 @@ Outcome plain_step(torch::optim::Optimizer& base, const state::Registry& registr
   }
   for (size_t i = 0; i < members.size(); ++i) {
     outcome.params.push_back(on_host(params[i]));
+    const at::Tensor& grad = params[i].grad();
+    outcome.grads.push_back(grad.defined() ? on_host(grad) : at::Tensor());
     const auto state = own_states.find(params[i].unsafeGetTensorImpl());
     const bool has_state = state != own_states.end() && state->second != nullptr;
     outcome.states.push_back(

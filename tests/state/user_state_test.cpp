@@ -131,6 +131,25 @@ OFFLOAD_TEST(UserState, ErasedOrWrittenByTheUser) {
   }
 }
 
+// Where all state lies between steps, and so what an expression of it gives.
+OFFLOAD_TEST(UserState, ReplacedByOneOnTheHost) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe("ElementwiseBlend"), offload_options(mode));
+    twins.steps(2);
+    for (auto* optimizer :
+         {twins.plain.get(), static_cast<torch::optim::Optimizer*>(twins.wrapped.get())}) {
+      for (auto& [key, object] : optimizer->state()) {
+        auto& state = static_cast<BlendParamState&>(*object);
+        state.count(state.count() * 3);
+        state.slow(state.slow() * 0.5);
+      }
+    }
+    twins.steps(2);
+    EXPECT_TRUE(twins.same());
+  }
+}
+
 OFFLOAD_TEST(UserState, RestsOnTheHost) {
   for (const auto mode : kModes) {
     Twins twins(device, small_decoder(2), recipe("ElementwiseBlend"), offload_options(mode, 1024));

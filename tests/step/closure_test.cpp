@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/optim/lbfgs.h>
 
+#include "support/blend.h"
 #include "support/error_text.h"
 #include "support/twins.h"
 
@@ -44,6 +45,48 @@ OFFLOAD_TEST(Closure, CalledOnceWithGradModeAndItsLossReturned) {
         ASSERT_TRUE(losses[1].defined());
         EXPECT_TRUE(same_tensor(losses[0], losses[1]));
         ASSERT_TRUE(twins.same());
+      }
+    }
+  }
+}
+
+/// Evaluates the closure at other weights than it was called with.
+class PerturbingBlend : public Blend {
+ public:
+  using Blend::Blend;
+  torch::Tensor step(LossClosure closure = nullptr) override {
+    {
+      const at::NoGradGuard no_grad;
+      for (auto& group : param_groups())
+        for (auto& param : group.params()) param.mul_(1.01);
+    }
+    return Blend::step(std::move(closure));
+  }
+};
+
+OFFLOAD_TEST(Closure, AtOtherWeights) {
+  const auto closure_of = [](Model& model, torch::optim::Optimizer& optimizer) {
+    return [&model, &optimizer] {
+      optimizer.zero_grad();
+      auto loss = sum_of_squares(model);
+      loss.backward();
+      return loss;
+    };
+  };
+  for (const auto mode : kModes) {
+    for (const int verify : {0, 1}) {
+      SCOPED_TRACE(::testing::Message() << to_string(mode) << ", verify " << verify);
+      Twins twins(device, small_decoder(2), recipe_of<PerturbingBlend>("perturbing"),
+                  offload_options(mode).verify(verify));
+      const auto step = [&] {
+        twins.wrapped->step(closure_of(twins.wrapped_model, *twins.wrapped));
+      };
+      if (mode == Mode::AllAtOnce && verify == 0) {
+        step();
+        twins.plain->step(closure_of(twins.plain_model, *twins.plain));
+        EXPECT_TRUE(twins.same());
+      } else {
+        EXPECT_HAS(error_text(step), "changes weights before it evaluates the closure");
       }
     }
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <torch/optim/sgd.h>
 
+#include "support/error_text.h"
 #include "support/twins.h"
 
 namespace optim_offload::testing {
@@ -153,6 +154,54 @@ OFFLOAD_TEST(Parameters, OneTensorUnderTwoNames) {
       // Each state once: two fp32 tensors for each element.
       EXPECT_LT(twins.wrapped->stats().state_bytes, state_bytes(*twins.plain) * 5 / 4);
     }
+  }
+}
+
+/// A misc parameter of the first group's and one of a layer, over the same memory.
+OFFLOAD_TEST(Parameters, TiedBySetData) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    for (const bool layer_first : {true, false}) {
+      SCOPED_TRACE(layer_first);
+      std::vector<ParamSpec> specs{{"embed.weight", {12, 8}}, {"layers.0.weight", {12, 8}}};
+      if (layer_first) std::swap(specs[0], specs[1]);
+      Twins twins(device, specs, recipe("AdamW"), offload_options(mode, 1024));
+      for (Model* model : {&twins.plain_model, &twins.wrapped_model}) {
+        (*model)["layers.0.weight"].set_data((*model)["embed.weight"]);
+      }
+      if (layer_first || mode == Mode::AllAtOnce) {
+        twins.steps(3);
+        EXPECT_TRUE(twins.same());
+      } else {
+        EXPECT_HAS(error_text([&] { twins.steps(3); }),
+                   "two parameters share memory, and the second would be stepped before the first "
+                   "(embed.weight and layers.0.weight)");
+      }
+    }
+  }
+}
+
+OFFLOAD_TEST(Parameters, AwayFromTheGroupsForAStep) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), recipe("ElementwiseBlend"), offload_options(mode, 1024));
+    twins.steps(2);
+    torch::Tensor away[2];
+    int i = 0;
+    for (auto* optimizer :
+         {twins.plain.get(), static_cast<torch::optim::Optimizer*>(twins.wrapped.get())}) {
+      auto& params = optimizer->param_groups()[0].params();
+      away[i++] = params.back();
+      params.pop_back();
+    }
+    twins.step();
+    i = 0;
+    for (auto* optimizer :
+         {twins.plain.get(), static_cast<torch::optim::Optimizer*>(twins.wrapped.get())}) {
+      optimizer->param_groups()[0].params().push_back(away[i++]);
+    }
+    twins.steps(2);
+    EXPECT_TRUE(twins.same());
   }
 }
 

@@ -65,6 +65,50 @@ class SetDataBlend : public Blend {
   }
 };
 
+/// Writes the one tensor only where it is there.
+struct DroppingParamState : BlendParamState {
+  DroppingParamState(const BlendParamState& state) : BlendParamState(state) {}
+  std::unique_ptr<torch::optim::OptimizerParamState> clone() const override {
+    return std::make_unique<DroppingParamState>(*this);
+  }
+  void serialize(torch::serialize::OutputArchive& archive) const override {
+    if (fast().defined()) archive.write("fast", fast(), /*is_buffer=*/true);
+    archive.write("slow", slow(), /*is_buffer=*/true);
+  }
+};
+
+/// Lets go of one tensor in step 2, and makes the other anew in each.
+class DroppingBlend : public Blend {
+ public:
+  using Blend::Blend;
+
+ protected:
+  std::unique_ptr<BlendParamState> make_state(const torch::Tensor& parameter) override {
+    return std::make_unique<DroppingParamState>(*Blend::make_state(parameter));
+  }
+  void update(torch::Tensor parameter, const BlendOptions& /*options*/,
+              BlendParamState& state) override {
+    state.steps(state.steps() + 1);
+    if (state.steps() == 2) state.fast(torch::Tensor());
+    state.slow(state.slow() * 0.9 + parameter.grad());
+    parameter.sub_(state.slow(), 0.01);
+  }
+};
+
+/// Puts a new tensor in the gradient's place.
+class NewGradientBlend : public Blend {
+ public:
+  using Blend::Blend;
+
+ protected:
+  void update(torch::Tensor parameter, const BlendOptions& /*options*/,
+              BlendParamState& state) override {
+    keep_mean(parameter, state);
+    parameter.sub_(state.fast(), 0.01);
+    parameter.mutable_grad() = parameter.grad() * 0.5;
+  }
+};
+
 /// Keeps the gradient itself, and not a copy.
 class GradientBlend : public Blend {
  public:
@@ -195,6 +239,17 @@ OFFLOAD_TEST(UnusualBases, OneThatExchangesTensorsOfATile) {
   }
 }
 
+OFFLOAD_TEST(UnusualBases, OneThatDropsATensorOfATile) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(2), element_wise<DroppingBlend>(), offload_options(mode));
+    for (int step = 0; step < 5; ++step) {
+      twins.step();
+      ASSERT_TRUE(twins.same()) << "at step " << step;
+    }
+  }
+}
+
 /// An error in tiles, with `part` in its message; the plain optimizer's bits where it may not be
 /// cut.
 template <typename Base>
@@ -212,6 +267,10 @@ void expect_refused_in_tiles(const TestDevice& device, const char* part) {
 
 OFFLOAD_TEST(UnusualBases, TilesRefuseAnotherTensorInAParametersPlace) {
   expect_refused_in_tiles<SetDataBlend>(device, "put another tensor in a parameter's place");
+}
+
+OFFLOAD_TEST(UnusualBases, TilesRefuseAnotherTensorInAGradientsPlace) {
+  expect_refused_in_tiles<NewGradientBlend>(device, "put another tensor in a gradient's place");
 }
 
 OFFLOAD_TEST(UnusualBases, TilesRefuseStateThatIsTheGradient) {

@@ -49,6 +49,30 @@ TEST(VerifyCatches, AnOptimizerWronglyDeclaredElementWise_Simulated) {
   EXPECT_EQ(found_by_verify(twins, 3), "");
 }
 
+/// Scales its gradients by a norm, after it has used them, but its traits say element_wise.
+class WrongGradientBlend : public Blend {
+ public:
+  using Blend::Blend;
+
+ protected:
+  void update(torch::Tensor parameter, const BlendOptions& options,
+              BlendParamState& state) override {
+    Blend::update(parameter, options, state);
+    parameter.grad().div_(parameter.grad().norm() + 1);
+  }
+};
+
+TEST(VerifyCatches, AGradientThatIsChangedInTiles_Simulated) {
+  set_optimizer_traits<WrongGradientBlend>({.element_wise = true});
+  TestDevice device(DeviceKind::Simulated);
+  for (const auto mode : kChunkedModes) {
+    SCOPED_TRACE(to_string(mode));
+    Twins twins(device, small_decoder(1), recipe_of<WrongGradientBlend>("gradient", true),
+                offload_options(mode, 1024).verify(1));
+    EXPECT_HAS(found_by_verify(twins, 1), "(gradient of model.embed_tokens.weight, element [");
+  }
+}
+
 /// Replaces its tensors, but its traits say that it does not.
 class WrongReplacingBlend : public ReplacingBlend {
  public:

@@ -30,7 +30,8 @@ bool at_home(const StateRecord& record) {
 
 /// Reads the member's state anew. Tensors already at home keep it; the others are listed in
 /// `moves`.
-void reread(Registry& registry, const memory::Arena& arena, Member& member,
+void reread(Registry& registry, const memory::Arena& arena,
+            const std::unordered_set<std::string>& names, Member& member,
             const torch::optim::OptimizerParamState& object, bool loaded,
             std::vector<HostState::Move>& list) {
   std::vector<FoundTensor> found = find_state_tensors(object);
@@ -55,7 +56,9 @@ void reread(Registry& registry, const memory::Arena& arena, Member& member,
     // A tensor that was known to visit the device does so also when an archive brings it, or when
     // the user puts another in its place, on the host as that one lay. And one that rests already,
     // but whose parameter was not among the groups for a while.
-    const bool named = std::any_of(old.moved.begin(), old.moved.end(),
+    const bool lost = old.object == nullptr || old.incomplete;
+    const bool named = (lost && names.count(f.name) > 0) ||
+                       std::any_of(old.moved.begin(), old.moved.end(),
                                    [&](const auto& t) { return t.name == f.name; });
     const bool visited = can_visit(f.tensor) && !overlapping[i] &&
                          (rests || (named && (loaded || f.tensor.is_cpu())));
@@ -104,6 +107,7 @@ StateTensor HostState::make_home(const FoundTensor& found, at::IntArrayRef sizes
                                  at::Tensor home) {
   StateTensor tensor;
   tensor.name = found.name;
+  names_.insert(found.name);
   tensor.handle = found.tensor;
   tensor.settle_in(home.defined() ? std::move(home)
                                   : arena_.allocate(sizes, strides, found.tensor.options(),
@@ -182,7 +186,7 @@ void HostState::settle(Registry& registry, StateMap& map, const LinkOf& link_of,
     }
     if (!member.record.describes(object) || !at_home(member.record)) {
       try {
-        reread(registry, arena_, member, *object, loaded, list);
+        reread(registry, arena_, names_, member, *object, loaded, list);
       } catch (...) {
         member.record.incomplete = true;
         give_up(list);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <torch/optim/optimizer.h>
@@ -51,6 +53,7 @@ class HostState {
   void move_home(std::vector<Move>& list, const LinkOf& link_of, bool loaded);
 
   memory::Arena arena_;
+  std::unordered_set<std::string> names_;  // of all tensors that have had a home
 };
 
 }  // namespace optim_offload::state

@@ -20,7 +20,7 @@ void StateRecord::forget() {
 bool StateTensor::can_house(const FoundTensor& found) const {
   const bool let_go = handle.use_count() == 1 || (handle.is_same(found.tensor) && !is_home());
   return home.defined() && let_go && name == found.name && fits(found.tensor) &&
-         home.storage().use_count() <= 2;
+         home.storage().use_count() <= (is_home() ? 2 : 1);  // the home, and a handle at home
 }
 
 namespace {

@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <utility>
+
+#include <ATen/ops/empty_strided.h>
 
 #include "align.h"
 #include "error.h"
@@ -72,18 +75,23 @@ void PieceStep::reread_whole(state::Member& member,
       before.erase(known);
     } else {
       try {
-        if (lane_.slots.hold(f.tensor)) {
-          check_lent_memory(member, f, moving[i], before);
-        } else {
+        if (!lane_.slots.hold(f.tensor)) {
           // Of one that another parameter has taken home, which so lies on the host, too.
           context_.registry.check_unshared(member, f, moving[i]);
+        } else if (f.tensor.numel() == 0) {
+          // An archive would save the whole slot, as the tensor's storage.
+          state::point_at(f.tensor, at::empty_strided(f.tensor.sizes(), f.tensor.strides(),
+                                                      f.tensor.options()));
+        } else {
+          check_lent_memory(member, f, moving[i], before);
         }
         if (moving[i]) {
           adopt(member, f, before);
           continue;
         }
       } catch (...) {
-        failure = std::current_exception();
+        if (!failure) failure = std::current_exception();
+        if (lane_.slots.hold(f.tensor) && take_out_of_slot(member, f)) continue;
       }
       // Without a home it stays where it is, and the base can go on using it.
       record.resident.push_back(f.tensor);
@@ -102,6 +110,24 @@ void PieceStep::reread_whole(state::Member& member,
     std::rethrow_exception(failure);
   }
   if (fresh) context_.plan.forecast().learn(member);
+}
+
+bool PieceStep::take_out_of_slot(state::Member& member, const state::FoundTensor& found) noexcept {
+  try {
+    state::StateTensor tensor =
+        context_.host.make_home(found, found.tensor.sizes(), found.tensor.strides(), member.param);
+    const auto* data = static_cast<const std::byte*>(found.tensor.const_data_ptr());
+    if (in_slot(found.tensor) &&
+        data + tensor.bytes <= lane_.slots.data(piece_.slot) + lane_.slots.bytes(piece_.slot)) {
+      bring_home(found.tensor, tensor.host_data(), tensor.bytes);
+    } else {
+      std::memset(tensor.host_data(), 0, tensor.bytes);  // another piece's may be going on there
+    }
+    member.record.moved.push_back(std::move(tensor));
+    return true;
+  } catch (const std::exception&) {
+    return false;  // what led here is reported
+  }
 }
 
 void PieceStep::check_lent_memory(const state::Member& member, const state::FoundTensor& found,

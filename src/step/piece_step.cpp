@@ -109,7 +109,15 @@ std::span<const transfer::Copy> PieceStep::collect() {
   if (piece_.is_tile()) {
     collect_tile();
   } else {
-    for (const plan::Part& part : piece_.plan.parts) collect_whole(part);
+    std::exception_ptr failure;
+    for (const plan::Part& part : piece_.plan.parts) {
+      try {
+        collect_whole(part);
+      } catch (...) {
+        if (!failure) failure = std::current_exception();
+      }
+    }
+    if (failure) std::rethrow_exception(failure);
   }
   return downloads_;
 }

@@ -57,6 +57,9 @@ class PieceStep final : public transfer::PieceJob {
   /// found again yet.
   void check_lent_memory(const state::Member& member, const state::FoundTensor& found, bool moves,
                          std::span<const state::StateTensor> before) const;
+  /// Gives a tensor that must not stay in a slot a home all the same, so that it can be read. False
+  /// where there is no memory for it.
+  bool take_out_of_slot(state::Member& member, const state::FoundTensor& found) noexcept;
   void adopt(state::Member& member, const state::FoundTensor& found,
              std::vector<state::StateTensor>& before);
 
@@ -66,6 +69,8 @@ class PieceStep final : public transfer::PieceJob {
   void collect_tile();
   void tile_made_state(const torch::optim::OptimizerParamState& object);
   void tile_kept_state(const torch::optim::OptimizerParamState& object);
+  /// Whether a tensor lies in what was lent to one of the tile's.
+  bool lies_in_a_view(const at::Tensor& tensor) const;
   void leave_tile();
 
   /// Takes these bytes of host memory, a block of their own, out of the copies home from the slot.

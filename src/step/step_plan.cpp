@@ -105,9 +105,28 @@ void StepPlan::update(state::Registry& registry,
   bind(registry,
        plan::plan_pieces(registry.chunks(), sizes, static_cast<size_t>(options_.piece_bytes())),
        visits);
-  if (options_.chunked()) check_shared_params(registry.members(), order_);
+  if (options_.chunked()) {
+    check_shared_params(registry.members(), stepping_order(registry.members(), signature));
+  }
   signature_ = std::move(signature);
   registry_version_ = registry.version();
+}
+
+std::vector<size_t> StepPlan::stepping_order(const std::vector<state::Member>& members,
+                                             const std::vector<Signature>& signature) const {
+  std::vector<size_t> order;
+  for (const auto& lane : lanes_) {
+    for (const BoundPiece& piece : lane->pieces) {
+      const auto first = static_cast<ptrdiff_t>(order.size());
+      for (const plan::Part& part : piece.plan.parts) {
+        const bool stepped = signature[part.param].gradient != Gradient::None;
+        if (part.tile == 0 && stepped) order.push_back(part.param);
+      }
+      std::stable_sort(order.begin() + first, order.end(),
+                       [&](size_t a, size_t b) { return members[a].group < members[b].group; });
+    }
+  }
+  return order;
 }
 
 void StepPlan::bind(const state::Registry& registry, const std::vector<plan::Piece>& pieces,

@@ -59,6 +59,9 @@ class StepPlan {
   std::vector<Signature> sign(const state::Registry& registry, bool all_gradients) const;
   plan::ParamSize size_of(const state::Member& member, const state::StateForecast& forecast,
                           Gradient gradient);
+  /// Members with gradients in the order in which the base comes to them, which goes by groups.
+  std::vector<size_t> stepping_order(const std::vector<state::Member>& members,
+                                     const std::vector<Signature>& signature) const;
   void bind(const state::Registry& registry, const std::vector<plan::Piece>& pieces,
             const std::vector<bool>& visits);
 

@@ -77,7 +77,8 @@ void PieceStep::collect_tile() {
   auto& states = context_.states();
   const bool replaced = take_back_alias();
   const at::Tensor& grad = piece_.alias().grad();
-  const bool other_grad = grad.defined() && !grad.is_alias_of(member.param.grad());
+  const bool other_grad =
+      grad.defined() && !(grad.has_storage() && grad.is_alias_of(member.param.grad()));
   const auto entry = states.find(piece_.alias().unsafeGetTensorImpl());
   if (entry != states.end() && entry->second != nullptr) {
     try {

@@ -56,8 +56,12 @@ void PieceStep::tile_kept_state(const torch::optim::OptimizerParamState& object)
       continue;
     }
     // The base put another tensor in its place, or gave it other memory.
-    if (!lane_.slots.hold(found.tensor)) context_.registry.check_unshared(member, found, moving[i]);
-    check_own_memory(member, found, moving[i]);
+    if (lane_.slots.hold(found.tensor)) {
+      check_own_memory(member, found, moving[i] && lies_in_a_view(found.tensor));
+    } else {
+      context_.registry.check_unshared(member, found, moving[i]);
+      check_own_memory(member, found, moving[i]);
+    }
     OFFLOAD_CHECK(formed,
                   "an element-wise optimizer replaced a state tensor by one of another form (",
                   member.label(), ", ", found.name, ": ", found.tensor.sizes(),
@@ -72,6 +76,14 @@ void PieceStep::tile_kept_state(const torch::optim::OptimizerParamState& object)
     }
     if (part.is_last_tile()) tensor.handle = found.tensor;
   }
+}
+
+bool PieceStep::lies_in_a_view(const at::Tensor& tensor) const {
+  const state::MemoryRange range = state::range_of(tensor);
+  return std::any_of(piece_.views.begin(), piece_.views.end(), [&](const BoundView& view) {
+    const state::MemoryRange own = state::range_of(view.device);
+    return own.begin <= range.begin && range.end <= own.end;
+  });
 }
 
 void PieceStep::tile_made_state(const torch::optim::OptimizerParamState& object) {

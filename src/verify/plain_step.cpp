@@ -48,18 +48,19 @@ class RandomState {
 };
 
 /// A tensor of its own with the same sizes, strides and values, on the host.
-at::Tensor on_host(const at::Tensor& tensor) {
+at::Tensor on_host(const at::Tensor& tensor, Copies& copies) {
   const at::NoGradGuard no_grad;
   if (tensor.is_cpu()) return tensor.detach();  // its memory is a copy's
   if (tensor.layout() != at::kStrided) return tensor.detach().cpu();
-  if (!tensor.is_non_overlapping_and_dense()) return Copies().of(tensor.detach(), at::kCPU);
+  if (!tensor.is_non_overlapping_and_dense()) return copies.of(tensor.detach(), at::kCPU);
   return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU))
       .copy_(tensor.detach());
 }
 
-Values on_host(Values values) {
+Values on_host(Values values, Copies& copies) {
   for (state::WrittenValue& v : values) {
-    if (v.value.isTensor() && v.value.toTensor().defined()) v.value = on_host(v.value.toTensor());
+    if (v.value.isTensor() && v.value.toTensor().defined())
+      v.value = on_host(v.value.toTensor(), copies);
   }
   return values;
 }
@@ -150,20 +151,22 @@ Outcome plain_step(torch::optim::Optimizer& base, const state::Registry& registr
         "[optim_offload] verify: the plain optimizer's step on copies failed; nothing has changed");
     throw;
   }
+  Copies on_cpu;
   for (size_t i = 0; i < members.size(); ++i) {
-    outcome.params.push_back(on_host(params[i]));
+    outcome.params.push_back(on_host(params[i], on_cpu));
     const at::Tensor& grad = params[i].grad();
-    outcome.grads.push_back(grad.defined() ? on_host(grad) : at::Tensor());
+    outcome.grads.push_back(grad.defined() ? on_host(grad, on_cpu) : at::Tensor());
     const auto state = own_states.find(params[i].unsafeGetTensorImpl());
     const bool has_state = state != own_states.end() && state->second != nullptr;
     outcome.states.push_back(
-        has_state ? std::optional(on_host(state::written_values(*state->second))) : std::nullopt);
+        has_state ? std::optional(on_host(state::written_values(*state->second), on_cpu))
+                  : std::nullopt);
   }
   for (const auto& group : own_groups) {
     outcome.options.push_back(group.has_options() ? state::written_values(group.options())
                                                   : Values{});
   }
-  if (outcome.loss.defined()) outcome.loss = on_host(outcome.loss);
+  if (outcome.loss.defined()) outcome.loss = on_host(outcome.loss, on_cpu);
   return outcome;
 }
 

@@ -181,6 +181,36 @@ OFFLOAD_TEST(Parameters, TiedBySetData) {
   }
 }
 
+// The base comes to a piece's parameters group by group.
+OFFLOAD_TEST(Parameters, TiedBySetDataInTheGroupsOfOnePiece) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    const std::vector<ParamSpec> specs{{"embed.weight", {6, 4}}, {"layers.0.weight", {6, 4}}};
+    const auto one_each = [](Model& model) {
+      return Groups{{model["embed.weight"]}, {model["layers.0.weight"]}};
+    };
+    Twins twins(device, specs, recipe("AdamW"), offload_options(mode, 4096), one_each);
+    for (Model* model : {&twins.plain_model, &twins.wrapped_model}) {
+      (*model)["layers.0.weight"].set_data((*model)["embed.weight"]);
+    }
+    twins.steps(3);
+    EXPECT_TRUE(twins.same());
+  }
+}
+
+OFFLOAD_TEST(Parameters, TiedBySetDataWithoutAGradient) {
+  for (const auto mode : kModes) {
+    SCOPED_TRACE(to_string(mode));
+    const std::vector<ParamSpec> specs{{"embed.weight", {12, 8}}, {"layers.0.weight", {12, 8}}};
+    Twins twins(device, specs, recipe("AdamW"), offload_options(mode, 1024));
+    for (Model* model : {&twins.plain_model, &twins.wrapped_model}) {
+      (*model)["layers.0.weight"].set_data((*model)["embed.weight"]);
+    }
+    twins.steps(3, [](size_t position, const std::string&) { return position == 1; });
+    EXPECT_TRUE(twins.same());
+  }
+}
+
 OFFLOAD_TEST(Parameters, AwayFromTheGroupsForAStep) {
   for (const auto mode : kModes) {
     SCOPED_TRACE(to_string(mode));

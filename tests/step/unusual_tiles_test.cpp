@@ -2,6 +2,7 @@
 // what LibTorch's own never do.
 #include <gtest/gtest.h>
 
+#include <torch/serialize/archive.h>
 #include <torch/types.h>
 
 #include "optim_offload/traits.h"

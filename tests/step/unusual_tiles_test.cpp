@@ -150,63 +150,48 @@ void expect_same_gradients(const Twins& twins) {
   }
 }
 
-OFFLOAD_TEST(UnusualTiles, OfOneThatCallsZeroGrad) {
+/// The plain optimizer's bits after each step; parameters are cut in chunked modes.
+template <typename Base, typename Step>
+void expect_equal_in_tiles(const TestDevice& device, int steps, const Step& do_step) {
   for (const auto mode : kModes) {
     SCOPED_TRACE(to_string(mode));
-    Twins twins(device, small_decoder(2), element_wise<ZeroGradBlend>(), offload_options(mode));
-    for (int step = 0; step < 4; ++step) {
-      twins.step();
+    Twins twins(device, small_decoder(2), element_wise<Base>(), offload_options(mode));
+    for (int step = 0; step < steps; ++step) {
+      do_step(twins, step);
       ASSERT_TRUE(twins.same()) << "at step " << step;
-      expect_same_gradients(twins);
     }
     if (mode != Mode::AllAtOnce && device.copies()) {
       EXPECT_GT(twins.wrapped->stats().tiles, 0);
     }
   }
+}
+
+void step_both(Twins& twins, int /*step*/) { twins.step(); }
+
+OFFLOAD_TEST(UnusualTiles, OfOneThatCallsZeroGrad) {
+  expect_equal_in_tiles<ZeroGradBlend>(device, 4, [](Twins& twins, int /*step*/) {
+    twins.step();
+    expect_same_gradients(twins);
+  });
 }
 
 OFFLOAD_TEST(UnusualTiles, OfOneThatLeavesFrozenParametersAlone) {
-  for (const auto mode : kModes) {
-    SCOPED_TRACE(to_string(mode));
-    Twins twins(device, small_decoder(2), element_wise<FrozenBlend>(), offload_options(mode));
-    for (int step = 0; step < 6; ++step) {
-      twins.gradients();
-      for (Model* model : {&twins.plain_model, &twins.wrapped_model}) {
-        for (auto& tensor : model->tensors()) tensor.set_requires_grad(step % 3 != 2);
-      }
-      twins.plain->step();
-      twins.wrapped->step();
-      ASSERT_TRUE(twins.same()) << "at step " << step;
+  expect_equal_in_tiles<FrozenBlend>(device, 6, [](Twins& twins, int step) {
+    twins.gradients();
+    for (Model* model : {&twins.plain_model, &twins.wrapped_model}) {
+      for (auto& tensor : model->tensors()) tensor.set_requires_grad(step % 3 != 2);
     }
-    if (mode != Mode::AllAtOnce && device.copies()) {
-      EXPECT_GT(twins.wrapped->stats().tiles, 0);
-    }
-  }
+    twins.plain->step();
+    twins.wrapped->step();
+  });
 }
 
 OFFLOAD_TEST(UnusualTiles, OfOneThatExchangesTensorsOfATile) {
-  for (const auto mode : kModes) {
-    SCOPED_TRACE(to_string(mode));
-    Twins twins(device, small_decoder(2), element_wise<ExchangingBlend>(), offload_options(mode));
-    for (int step = 0; step < 5; ++step) {
-      twins.step();
-      ASSERT_TRUE(twins.same()) << "at step " << step;
-    }
-    if (mode != Mode::AllAtOnce && device.copies()) {
-      EXPECT_GT(twins.wrapped->stats().tiles, 0);
-    }
-  }
+  expect_equal_in_tiles<ExchangingBlend>(device, 5, step_both);
 }
 
 OFFLOAD_TEST(UnusualTiles, OfOneThatDropsATensorOfATile) {
-  for (const auto mode : kModes) {
-    SCOPED_TRACE(to_string(mode));
-    Twins twins(device, small_decoder(2), element_wise<DroppingBlend>(), offload_options(mode));
-    for (int step = 0; step < 5; ++step) {
-      twins.step();
-      ASSERT_TRUE(twins.same()) << "at step " << step;
-    }
-  }
+  expect_equal_in_tiles<DroppingBlend>(device, 5, step_both);
 }
 
 /// An error in tiles, with `part` in its message; the plain optimizer's bits where it may not be
